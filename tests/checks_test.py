@@ -3,6 +3,7 @@
 
 tests/checks_test.py [CHECK...]: those of scripts/check-CHECK; it needs what the checks need (scripts/setup --ci).
 """
+import os
 import pathlib
 import shutil
 import subprocess
@@ -137,6 +138,25 @@ class Tree:
         return answer
 
 
+# A compiler as from TypeScript 5.1 on: it declares streams that decompress of its own, and says its version.
+NEWER = """#!/bin/sh
+if [ "$1" = --version ]; then echo Version 5.4.5; exit; fi
+echo 'interface DecompressionStream {readable: ReadableStream; writable: WritableStream}
+declare var DecompressionStream: {prototype: DecompressionStream; new(format: string): DecompressionStream};' > library.d.ts
+exec %s "$@" library.d.ts
+"""
+
+
+def newer_compiler(tree, folder):
+    """What check-scripts says with it."""
+    compiler = pathlib.Path(folder) / "tsc"
+    compiler.write_text(NEWER % shutil.which("tsc"))
+    compiler.chmod(0o755)
+    done = subprocess.run([tree / "scripts/check-scripts"], cwd=tree, capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    return done.returncode, done.stdout + done.stderr
+
+
 def main():
     asked = sys.argv[1:] or ["sizes", "dependencies", "includes", "names", "words"]
     failures, count = [], 0
@@ -147,6 +167,11 @@ def main():
             code, said = run(check, tree.root)
             if code != 0:
                 failures.append(f"check-{check} fails where nothing is planted:\n{said}")
+        if "scripts" in asked and shutil.which("tsc") is not None:
+            with tempfile.TemporaryDirectory() as other:
+                code, said = newer_compiler(tree.root, other)
+            if code != 0:
+                failures.append(f"check-scripts fails with a newer compiler:\n{said}")
         cases = [(check, [(file, replaced, text)], said) for check, file, replaced, text, said in PLANTED]
         for said in ("base/planted_a, base/planted_b: include each other in a cycle",
                      "base/planted_a.h, base/planted_b.h: headers that include each other in a cycle"):

@@ -9,6 +9,7 @@ namespace {
 
 // The same numbers stand in html/graph_layout.js.
 constexpr int32_t kMaxAcross = 8;  // boxes of a layer: more would be a ribbon
+constexpr int32_t kBoxesHigh = 3;  // in a square of boxes, for one across
 constexpr int32_t kGapX = 28, kTrunkGap = 14;
 constexpr int32_t kAboveTracks = 8, kTrackPitch = 7, kBelowTracks = 22, kMarkRoom = 30;
 constexpr int32_t kColumnGap = 150, kUnderColumns = 24;
@@ -61,6 +62,7 @@ class LayerLayout {
       sources[edge.to].push_back(edge.from);
       ++pending[edge.to];
     }
+    FindApart(readers, sources);
     std::vector<bool> is_ready(num_boxes_, false);
     std::vector<uint32_t> queue;
     for (uint32_t n = 0; n < num_boxes_; ++n) {
@@ -89,12 +91,26 @@ class LayerLayout {
     by_place_ = std::move(queue);
   }
 
+  // Boxes that no edge joins to others stand in a block about as wide as high, not in a ribbon: beside others, or
+  // alone.
+  void FindApart(const std::vector<std::vector<uint32_t>>& readers, const std::vector<std::vector<uint32_t>>& sources) {
+    is_apart_.assign(num_boxes_, false);
+    int32_t number = 0;
+    for (size_t n = 0; n < num_boxes_; ++n) {
+      is_apart_[n] = readers[n].empty() && sources[n].empty();
+      number += is_apart_[n] ? 1 : 0;
+    }
+    apart_across_ = edges_.empty() ? 1 : 2;
+    while (apart_across_ < kMaxAcross && kBoxesHigh * apart_across_ * apart_across_ < number) ++apart_across_;
+  }
+
   // In its layer, or in the next that has room.
   void TakePlace(uint32_t n) {
     int32_t& layer = nodes_[n].layer;
+    const int32_t most = is_apart_[n] ? apart_across_ : kMaxAcross;
     for (;; ++layer) {
       if (layer >= static_cast<int32_t>(across_.size())) across_.resize(layer + 1, 0);
-      if (across_[layer] < kMaxAcross) break;
+      if (across_[layer] < most) break;
     }
     ++across_[layer];
   }
@@ -342,6 +358,8 @@ class LayerLayout {
   std::vector<LayerNode> nodes_;  // the boxes, then trunks
   std::vector<uint32_t> place_, by_place_;
   std::vector<int32_t> across_;  // per layer: boxes
+  std::vector<bool> is_apart_;   // per box: joined to no other
+  int32_t apart_across_ = 2;     // of these at most in a layer
   std::vector<std::vector<uint32_t>> trunks_, layers_;
   std::vector<int64_t> order_;  // in its layer
   std::vector<std::vector<Link>> links_;

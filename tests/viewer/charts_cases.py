@@ -238,113 +238,6 @@ def parts_of(summary):
     return {PARTS[key]: size for key, size in memory.get("training", memory).items() if key in PARTS}
 
 
-def schedule_adds_up(browser, inputs):
-    """The intervals that are drawn as exposed are the plan's; keys magnify; a click selects."""
-    page, plan = open_panel(browser, inputs, "llama", "schedule")
-    schedule = plan["schedule"]["summary"]
-    for name in ("step", "compute", "slowed", "idle", "exposed", "collectives"):
-        seen = total(page, "schedule", name)
-        expect(abs(seen - schedule[name]) <= 1e-6 * schedule["step"], f"{name}: {seen}, the plan says {schedule[name]}")
-    page.evaluate("document.querySelector('.schedule .surface canvas').focus()")
-    page.press("n")
-    page.wait("document.querySelector('.side h2') !== null")
-    first = page.text(".side h2")
-    page.press("n")
-    page.wait(f"document.querySelector('.side h2').innerText !== {json.dumps(first)}")
-    page.press("f")
-    page.settle()
-    x, y = middle(page, ".schedule .surface canvas", 0.55, 0.12)
-    page.move(x, y)
-    page.settle()
-    expect(page.count(".schedule .tip:not([hidden])") == 1, "the pointer tells what runs")
-    page.wheel(x, y, -400)
-    page.settle()
-    expect_quiet(page)
-    page.close()
-
-
-def trace_beside_plan(browser, inputs):
-    """A run's trace has rows of its own, and a ratio for each op."""
-    inputs.run("run", inputs.plan("llama"), "--backend", "fake", "--trace", "trace.json", "-q")
-    inputs.run("render", inputs.plan("llama"), "--trace", "trace.json", "-o", "traced.html")
-    page = browser.open(inputs.folder / "traced.html")
-    plan = document(inputs.folder / "traced.html")
-    page.click("[role=tab][data-panel=schedule]")
-    page.settle()
-    expect_shown(re.search(r"\(trace.json\), predicted: ([\d.]+ \w+)", page.text(".schedule .totals")).group(1), plan["trace"]["seconds"], "end of the trace")
-    exposed = total(page, "schedule", "exposed")
-    page.click(".schedule input[type=checkbox]")
-    page.settle()
-    expect_near(total(page, "schedule", "exposed"), exposed, "exposed of the stretched plan")
-    page.click("[role=tab][data-panel=tables]")
-    page.settle()
-    expect_near(total(page, "tables", "measured"), sum(plan["trace"]["op_seconds"]), "measured seconds of ops")
-    expect(any("Measured / predicted" in text for text in page.texts(".tables [role=columnheader]")), "a column of ratios")
-    expect_quiet(page)
-    page.close()
-
-
-def trace_of_micro_batches(browser, inputs):
-    """Predicted beside measured: once for each micro-batch that was traced, and once for what runs once a step."""
-    for batches in (1, 4):
-        name = f"traced{batches}"
-        inputs.run("run", inputs.plan("accumulated"), "--backend", "fake", "--micro-batches", batches, "--trace", f"{name}.json", "-q")
-        page_file = inputs._paged(f"{name}.html", "render", inputs.plan("accumulated"), "--trace", f"{name}.json")
-        plan = document(page_file)
-        expect_equal(plan["trace"]["micro_batches"], batches, "micro-batches of the trace")
-        page = browser.open(page_file)
-        page.click("[role=tab][data-panel=schedule]")
-        page.settle()
-        told = page.text(".schedule .totals")
-        expect(("× predicted" if batches == 4 else "a run of 1 micro-batch; the plan's step has 4") in told, f"told: {told}")
-        page.click("[role=tab][data-panel=tables]")
-        page.settle()
-        ratios = [float(text.split()[0]) for text in page.evaluate("""(() => {
-          const at = [...document.querySelectorAll(".tables [role=columnheader]")].findIndex((h) => h.innerText.startsWith("Measured /"));
-          return [...document.querySelectorAll(".data-table .row")].map((r) => r.children[at].innerText).filter((t) => t !== "");
-        })()""")]
-        expect(len(ratios) > 5 and all(0.8 < ratio < 1.5 for ratio in ratios), f"{batches} traced: measured / predicted {ratios}")
-        expect_quiet(page)
-        page.close()
-
-
-def micro_batches_stand_apart(browser, inputs):
-    """Each micro-batch has its own intervals, and stands where a run of them has it; together they are the plan's step."""
-    inputs.run("run", inputs.plan("accumulated"), "--backend", "fake", "--micro-batches", 4, "--trace", "apart.json", "-q")
-    page_file = inputs._paged("apart.html", "render", inputs.plan("accumulated"), "--trace", "apart.json")
-    plan = document(page_file)
-    played, trace = plan["schedule"]["micro_batches"], plan["trace"]
-    expect_equal(played["counts"], [1, 1, 1, 1], "micro-batches")
-    runs = plan["schedule"]["runs"]
-    repeated = [op for op, times in enumerate(runs) if times == 4 and plan["decisions"]["seconds"][op] > 0]
-    seen = collections.Counter(op for op in played["op"] if op >= 0)
-    expect(all(seen[op] == 4 for op in repeated), "an op of micro-batches that is not drawn four times")
-    expect(abs(played["seconds"] / trace["seconds"] - 1) < 0.2, f"{played['seconds']} s, a run takes {trace['seconds']} s")
-    page = browser.open(page_file)
-    page.click("[role=tab][data-panel=schedule]")
-    page.settle()
-    expect_equal(page.text(".schedule .batches").split(":")[0], "4 micro-batches, one after the other", "what is drawn")
-    apart = total(page, "schedule", "exposed")
-    page.click(".schedule .together input")
-    page.settle()
-    expect("drawn as one task each" in page.text(".schedule .batches"), "together")
-    expect_near(total(page, "schedule", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed, together")
-    expect(abs(apart / plan["schedule"]["summary"]["exposed"] - 1) < 0.2, f"exposed apart: {apart}")
-    page.click(".schedule .together input")
-    page.settle()
-    x, y = middle(page, ".schedule .surface canvas", 0.5, 0.2)
-    told = ""
-    for step in range(40):
-        page.move(x + 3 * step, y)
-        page.settle()
-        told = page.text(".schedule .tip") or ""
-        if "micro-batch " in told:
-            break
-    expect("micro-batch 2 of 4" in told or "micro-batch 3 of 4" in told, f"the pointer tells {told}")
-    expect_quiet(page)
-    page.close()
-
-
 def traffic_adds_up(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "traffic")
     summary, traffic = plan["head"]["summary"], plan["traffic"]
@@ -361,6 +254,21 @@ def traffic_adds_up(browser, inputs):
     page.settle()
     page.click(".traffic .row")
     page.wait("document.querySelector('.side h2') !== null")
+    expect_quiet(page)
+    page.close()
+
+
+def times_of_collectives_agree(browser, inputs):
+    """What collectives take is one number on each panel, where slices stand between them, too."""
+    page, plan = open_panel(browser, inputs, "accumulated", "traffic")
+    wire = sum(row["seconds"] for row in plan["head"]["summary"]["collectives"])
+    expect(total(page, "traffic", "local") > 0, "no slices stand between collectives")
+    expect_near(total(page, "traffic", "seconds"), wire, "time of the groups")
+    expect_near(total(page, "traffic", "wire"), wire, "time of the kinds")
+    page.click("[role=tab][data-panel=schedule]")
+    expect_near(total(page, "schedule", "collectives"), wire, "collectives of the schedule")
+    page.click("[role=tab][data-panel=tables]")
+    expect_near(total(page, "tables", "wire"), wire, "collectives of ops")
     expect_quiet(page)
     page.close()
 
@@ -439,26 +347,6 @@ def old_views_are_let_go(browser, inputs):
     page.close()
 
 
-def keys_walk_through_a_step(browser, inputs):
-    """B goes from the optimizer back into the last micro-batch, N the same way there; the line tells the plan's exposure."""
-    page, plan = open_panel(browser, inputs, "accumulated", "schedule")
-    ops = plan["graph"]["ops"]
-    expect_near(total(page, "schedule", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed")
-    presses = ops["phase"].count(2) + 20
-    walk = lambda key: page.evaluate(f"""(() => {{
-      const canvas = document.querySelector(".schedule .surface canvas");
-      return Array.from({{length: {presses}}}, () => {{
-        canvas.dispatchEvent(new KeyboardEvent("keydown", {{key: "{key}", bubbles: true}}));
-        return document.querySelector(".side h2").innerText;
-      }});
-    }})()""")
-    back = walk("b")
-    expect_equal(ops["phase"][ops["name"].index(back[0])], 2, f"phase of the last op, {back[0]}")
-    expect_equal(walk("n"), [*back[-2::-1], back[0]], "ops on the way there again")
-    expect_quiet(page)
-    page.close()
-
-
 def removals_are_told(browser, inputs):
     """Of every kind of collectives whether a pin was looked for, and at each of a kind the pin of the first."""
     page, plan = open_panel(browser, inputs, "llama", "traffic")
@@ -491,8 +379,8 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up,
+CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, where_adds_up,
          where_is_gone_into, where_keys_need_no_frame, memory_keys_need_no_frame, tables_add_up, tables_filter_and_sort,
-         tables_are_saved, memory_adds_up, schedule_adds_up, micro_batches_stand_apart, trace_beside_plan, traffic_adds_up,
-         keys_walk_through_a_step, pins_remove_collectives, removals_are_told]
+         tables_are_saved, memory_adds_up, times_of_collectives_agree,
+         traffic_adds_up, pins_remove_collectives, removals_are_told]
 SLOW_CASES = [large_plans_stay_quick]

@@ -213,30 +213,116 @@ def marks_in_both_plans(browser, inputs):
 def marks_changes(browser, inputs):
     """What differs between two plans has a sign and words of it, in both; a plan beside itself has none."""
     orange = ACCENTS.replace("0x1f", "0xa8").replace("0x5f", "0x48").replace("0xbf", "0x0a")
+    reddish = re.sub("data.i. === .*;", "data[i] - data[i + 2] > 80 && data[i + 1] < 0.75 * data[i];", ACCENTS)  # thin lines are paler
     for after, differs in (("mlp_other", True), ("mlp", False)):
         page = browser.open(inputs.diff_page("mlp", after))
         page.go("#op=up")
         for view in (0, 1):
             expect_equal(page.evaluate(orange % view) > 50, differs, f"signs in view {view} beside {after}")
         expect_equal("≠" in said(page), differs, f"what is said of an op beside {after}: {said(page)}")
+        page.evaluate("""for (let i = 0; i < 9; ++i) {
+          document.querySelector(".graph-canvas").dispatchEvent(new KeyboardEvent("keydown", {key: "-"}));
+        }""")
+        page.settle()
+        for view in (0, 1):  # boxes of a few pixels
+            expect_equal(page.evaluate(reddish % view) > 20, differs, f"frames in view {view} beside {after}")
         expect_quiet(page)
         page.close()
 
 
-# The middle of the first spot of 5 by 5 pixels of a colour "#rrggbb".
-SPOT = """((color) => {
+# Words of marks and runs of edges as they are drawn, in the coordinates of the graph, once a drawing is asked for.
+NOTE_MARKS = """(() => {
+  const context = CanvasRenderingContext2D.prototype;
+  window.words = [];
+  window.lines = [];
+  let path = [];
+  const before = (name, act) => {
+    const own = context[name];
+    context[name] = function (...all) {
+      if (this.canvas.className === "graph-canvas") act.apply(this, all);
+      return own.apply(this, all);
+    };
+  };
+  before("beginPath", () => { path = []; });
+  for (const name of ["moveTo", "lineTo", "arcTo"]) before(name, (x, y) => path.push([x, y]));
+  before("stroke", function () {
+    if (this.strokeStyle === "#8694aa" && this.getLineDash().length === 0) {
+      for (let i = 1; i < path.length; ++i) window.lines.push([...path[i - 1], ...path[i]]);
+    }
+  });
+  before("fillText", function (text, x, y) {
+    const {width} = this.measureText(text);
+    if (/^(AG|AR|RS|A2A|SR) /.test(text)) window.words.push([text, x - (this.textAlign === "right" ? width : 0), y - 8, width, 8]);
+  });
+})()"""
+
+
+def words_stand_beside_lines(browser, inputs):
+    """The words of a collective lie on no edge, where groups are open."""
+    page = browser.open(inputs.page("llama"))
+    page.evaluate(NOTE_MARKS)
+    for address in ("#op=model/layers.2/self_attn/q_proj", "#scope=", "#op=backward/model/layers.3/mlp/up_proj/d.a"):
+        page.evaluate("window.words = []; window.lines = []")
+        page.go(address)
+        words, lines = page.evaluate("window.words"), page.evaluate("window.lines")
+        expect(len(words) > 3 and len(lines) > 10, f"{address}: {len(words)} words and {len(lines)} lines are drawn")
+        for text, x, y, width, height in words:
+            over = [line for line in lines if min(line[0], line[2]) < x + width and max(line[0], line[2]) > x and
+                    min(line[1], line[3]) < y + height and max(line[1], line[3]) > y]
+            expect(not over, f"{address}: {text!r} lies on {over[:1]}")
+    expect_quiet(page)
+    page.close()
+
+
+NOTE_SIZES = """(() => {
+  window.sizes = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    window.sizes.push([text, parseFloat(this.font.replace("bold ", "")) * this.getTransform().a / devicePixelRatio]);
+    return write.call(this, text, ...at);
+  };
+})()"""
+
+
+def names_are_readable_from_afar(browser, inputs):
+    """A training step in a small window: groups and ops have names of nine pixels, not empty boxes."""
+    page = browser.open(inputs.page("recomputed"), 1000, 700)
+    page.evaluate(NOTE_SIZES)
+    page.click("[aria-label^='show all']")
+    page.settle()
+    sizes = page.evaluate("window.sizes")
+    names = [size for text, size in sizes if text[:1] in ("▸", "▾", "●", "◐", "○")]
+    expect(len(names) > 15, f"{len(names)} names")
+    expect(min(names) > 8.9 and min(size for _, size in sizes) >= 7, f"small letters: {sorted(sizes, key=lambda one: one[1])[:3]}")
+    expect_quiet(page)
+    page.close()
+
+
+# The middles of spots of 5 by 5 pixels of a colour "#rrggbb".
+SPOTS = """((color) => {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
   const canvas = document.querySelector(".graph-canvas");
   const {data, width, height} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const is = (x, y) => [red, green, blue].every((value, i) => data[4 * (y * width + x) + i] === value);
   const box = canvas.getBoundingClientRect();
+  const spots = [];
   for (let y = 2; y < height - 2; ++y) {
     for (let x = 2; x < width - 2; ++x) {
-      if ([-2, -1, 0, 1, 2].every((dy) => [-2, -1, 0, 1, 2].every((dx) => is(x + dx, y + dy)))) return [box.x + x, box.y + y];
+      if (spots.some((spot) => Math.hypot(spot[0] - box.x - x, spot[1] - box.y - y) < 20)) continue;
+      if ([-2, -1, 0, 1, 2].every((dy) => [-2, -1, 0, 1, 2].every((dx) => is(x + dx, y + dy)))) spots.push([box.x + x, box.y + y]);
     }
   }
-  return null;
+  return spots;
 })(%s)"""
+
+
+def spot_of_mark(page, color):
+    """Where a mark is of its own: those within closed groups say what the groups hold."""
+    for spot in page.evaluate(SPOTS % json.dumps(color)):
+        page.move(*spot)
+        if "group of" not in (page.text(".graph-tooltip") or ""):
+            return spot
+    return None
 
 
 def marks_are_clicked(browser, inputs):
@@ -246,10 +332,9 @@ def marks_are_clicked(browser, inputs):
     plan = document(inputs.page("llama"))
     transitions, clicked = plan["transitions"], 0
     for kind, row in enumerate(transitions["kinds"]):
-        spot = None if row["is_local"] else page.evaluate(SPOT % json.dumps(row["color"]))
+        spot = None if row["is_local"] else spot_of_mark(page, row["color"])
         if spot is None:
             continue
-        page.move(*spot)
         expect(row["name"] in (page.text(".graph-tooltip") or ""), f"the pointer tells of {page.text('.graph-tooltip')!r} on {row['name']}")
         page.click_at(*spot)
         page.settle()
@@ -334,6 +419,6 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
+CASES = [names_are_readable_from_afar, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
          keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
          marks_are_clicked, readers_name_inputs]

@@ -146,6 +146,26 @@ class Inputs:
                      "--recipe", "data=zero3,model=tp", "--optimizer", "adamw", "-o", path, "-q")
         return self._once("accumulated.json", make)
 
+    def _recomputed(self):
+        """A training step that computes some of its forward pass again."""
+        def make(path):
+            graph = self.folder / "recomputed.graph.json"
+            self.run("generate", "llama", "--layers", 2, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
+                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=4", "--train", "--loss", "cross-entropy:logits", "--remat", "light",
+                     "--strategy", "einsum", "--recipe", "data=dp", "-o", path, "-q")
+        return self._once("recomputed.json", make)
+
+    def _accumulated256(self):
+        """More micro-batches than a page holds one by one."""
+        def make(path):
+            graph = self.folder / "accumulated256.graph.json"
+            self.run("generate", "llama", "--layers", 4, "--hidden", 128, "--ffn", 352, "--heads", 4, "--kv-heads", 4,
+                     "--vocab", 1000, "--batch", 256, "--seq", 64, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "model=4", "--train", "--loss", "cross-entropy:logits", "--accumulate", 256,
+                     "--strategy", "einsum", "--recipe", "model=tp", "--optimizer", "adamw", "-o", path, "-q")
+        return self._once("accumulated256.json", make)
+
     def _accumulated_other(self):
         def make(path):
             self.run("infer", self.plan("accumulated").with_name("accumulated.graph.json"), "--mesh", "data=2,model=4", "--train",
@@ -163,11 +183,27 @@ class Inputs:
         return self._once("llama.json", make)
 
     def _sized(self, ops):
-        def make(path):
+        def make(path):  # with a tenth more, which simplifications join
             graph = self.folder / f"transformer{ops}.graph.json"
-            self.run("generate", "transformer", "--ops", ops, "-o", graph, "-q")
+            self.run("generate", "transformer", "--ops", ops + ops // 10, "-o", graph, "-q")
             self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "greedy", "-o", path, "-q")
         return self._once(f"transformer{ops}.json", make)
+
+    def _step_sized(self, layers):
+        """A training step with its weights, gradients and products split over both axes: collectives in every layer."""
+        def make(path):
+            graph = self.folder / f"step{layers}.graph.json"
+            self.run("generate", "llama", "--layers", layers, "--hidden", 1024, "--ffn", 2816, "--heads", 16, "--kv-heads", 16,
+                     "--vocab", 32000, "--batch", 8, "--seq", 512, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--strategy", "einsum", "--loss", "causal-lm:logits",
+                     "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "-o", path, "-q")
+        return self._once(f"step{layers}.json", make)
+
+    def _step10000(self):
+        return self._step_sized(70)
+
+    def _step50000(self):
+        return self._step_sized(350)
 
     def _ops10000(self):
         return self._sized(10_000)

@@ -350,6 +350,30 @@ def times_of_a_step(browser, inputs):
     page.close()
 
 
+def says_every_run(browser, inputs):
+    """When an op runs: in the first and the last of its micro-batches, and again for the backward pass."""
+    page, plan = browser.open(inputs.page("accumulated")), document(inputs.page("accumulated"))
+    played, runs = plan["schedule"]["micro_batches"], plan["schedule"]["runs"]
+    op = max(range(len(runs)), key=lambda i: plan["decisions"]["seconds"][i] * (runs[i] > 1))
+    starts = [played["start"][i] for i, of in enumerate(played["op"]) if of == op]
+    page.go(fragment("op", plan["graph"]["ops"]["name"][op]))
+    first, last = facts(page)["when"].split(" in the first micro-batch, ")
+    expect_shown(first, starts[0], "the first run")
+    expect_shown(last, starts[-1], "the last run")
+    expect(last.endswith(" in the last of 4"), f"when: {last}")
+    expect_quiet(page)
+    page.close()
+    page, plan = browser.open(inputs.page("recomputed")), document(inputs.page("recomputed"))
+    names = plan["graph"]["ops"]["name"]
+    copy = next(name for name in names if name.startswith("again/") and name.removeprefix("again/") in names)
+    page.go(fragment("op", copy.removeprefix("again/")))
+    expect(facts(page)["again"].startswith(f"runs again for the backward pass, as {copy}: "), f"again: {facts(page)['again']}")
+    page.go(fragment("op", copy))
+    expect_equal(facts(page)["again"], f"computes {copy.removeprefix('again/')} again for the backward pass", "what a copy says")
+    expect_quiet(page)
+    page.close()
+
+
 def outline_of_ops(plan):
     """Per op the path of the node of the outline that holds it."""
     paths = [""] * len(plan["graph"]["ops"]["name"])
@@ -360,6 +384,6 @@ def outline_of_ops(plan):
     return paths
 
 
-CASES = [says_what_explain_says, says_what_explain_says_of_tensors, copies_are_chosen, focus_follows, times_of_a_step,
+CASES = [says_what_explain_says, says_what_explain_says_of_tensors, copies_are_chosen, focus_follows, times_of_a_step, says_every_run,
          works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, many_devices_are_drawn, links_and_way_back,
          shows_collective, shows_scope]

@@ -45,15 +45,19 @@ def press(page, key):
 
 def shows_large_plans(browser, inputs):
     """Every panel of ten thousand ops, opened: elements do not grow with ops, and the file is small."""
-    path = inputs.page("ops10000")
-    within("ops10000: file", path.stat().st_size / 1e6, 15, "MB", 1)
-    page = browser.open(path)
-    for panel in page.evaluate(PANELS):
-        open_panel(page, panel)
-    select(page, "op", inputs.read("ops10000")["graph"]["ops"][5000]["name"])
-    expect(page.count("*") < MOST_ELEMENTS, "elements grow with ops")
-    expect_quiet(page)
-    page.close()
+    for name in ("ops10000", "step10000"):
+        path = inputs.page(name)
+        within(f"{name}: file", path.stat().st_size / 1e6, 15, "MB", 1)
+        page = browser.open(path)
+        for panel in page.evaluate(PANELS):
+            open_panel(page, panel)
+        plan = inputs.read(name)
+        expect(len(plan["graph"]["ops"]) >= 10_000, f"{name}: {len(plan['graph']['ops'])} ops")
+        expect(name == "ops10000" or len(plan.get("transitions", [])) > 2000, f"{name}: few transitions")
+        select(page, "op", plan["graph"]["ops"][5000]["name"])
+        expect(page.count("*") < MOST_ELEMENTS, "elements grow with ops")
+        expect_quiet(page)
+        page.close()
 
 
 def expands(page):
@@ -83,19 +87,36 @@ def overlays(page):
     return [page.timed(SET % ("'.tools select'", json.dumps(row), "'change'")) for row in rows]
 
 
-def ten_thousand(browser, inputs):
-    """First paint, then what is to answer in 100 ms."""
-    page = opens(browser, inputs, "ops10000", 2, 15)
+def answers(page, inputs, name):
+    """What is to be done in 100 ms."""
     page.settle()
-    within("ops10000: overlay", max(overlays(page)), 0.1, "s")
-    within("ops10000: expand", max(expands(page)), 0.1, "s")
-    within("ops10000: search", max(searches(page)), 0.1, "s")
+    within(f"{name}: overlay", max(overlays(page)), 0.1, "s")
+    within(f"{name}: expand", max(expands(page)), 0.1, "s")
+    within(f"{name}: search", max(searches(page)), 0.1, "s")
     for panel in page.evaluate(PANELS):
-        within(f"ops10000: panel {panel}", open_panel(page, panel), 0.5, "s")
-    ops = inputs.read("ops10000")["graph"]["ops"]
-    select(page, "op", ops[5000]["name"])  # the first opens the groups around it, and the panel
-    took = [select(page, "op", ops[place]["name"]) for place in (5001, 5002, 5003)]
-    within("ops10000: select an op", min(took), 0.1, "s")
+        within(f"{name}: panel {panel}", open_panel(page, panel), 0.5, "s")
+    ops = inputs.read(name)["graph"]["ops"]
+    middle = len(ops) // 2
+    select(page, "op", ops[middle]["name"])  # the first opens the groups around it, and the panel
+    took = [select(page, "op", ops[middle + next]["name"]) for next in (1, 2, 3)]
+    within(f"{name}: select an op", min(took), 0.1, "s")
+    open_panel(page, "schedule")
+    key = "document.querySelector('.schedule canvas').dispatchEvent(new KeyboardEvent('keydown', {key: %s}))"
+    within(f"{name}: keys of the schedule", max(page.timed(key % json.dumps(one)) for one in ("+", "ArrowRight", "-", "0")), 0.1, "s")
+
+
+def ten_thousand(browser, inputs):
+    """First paint, then what is to answer in 100 ms: of a graph, and of a training step with collectives in each layer."""
+    for name in ("ops10000", "step10000"):
+        page = opens(browser, inputs, name, 2, 15)
+        answers(page, inputs, name)
+        expect_quiet(page)
+        page.close()
+
+
+def many_micro_batches(browser, inputs):
+    page = opens(browser, inputs, "accumulated256", 2, 15)
+    answers(page, inputs, "accumulated256")
     expect_quiet(page)
     page.close()
 
@@ -110,11 +131,12 @@ def many_devices(browser, inputs):
 
 
 def fifty_thousand(browser, inputs):
-    page = opens(browser, inputs, "ops50000", 3, 15)
-    within("ops50000: heap", page.heap_bytes() / 1e6, 1000, "MB", 1)
-    expect(page.count("*") < MOST_ELEMENTS, "elements grow with ops")
-    expect_quiet(page)
-    page.close()
+    for name in ("ops50000", "step50000"):
+        page = opens(browser, inputs, name, 3, 15)
+        within(f"{name}: heap", page.heap_bytes() / 1e6, 1000, "MB", 1)
+        expect(page.count("*") < MOST_ELEMENTS, "elements grow with ops")
+        expect_quiet(page)
+        page.close()
 
 
 def two_hundred_thousand(browser, inputs):
@@ -126,4 +148,4 @@ def two_hundred_thousand(browser, inputs):
 
 
 CASES = [shows_large_plans]
-SLOW_CASES = [ten_thousand, many_devices, fifty_thousand, two_hundred_thousand]
+SLOW_CASES = [ten_thousand, many_micro_batches, many_devices, fifty_thousand, two_hundred_thousand]

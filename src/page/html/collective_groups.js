@@ -3,7 +3,10 @@ import {isLocalKind} from "./costs.js";
 
 const groupsMade = new WeakMap();
 
-/** Equal collectives of equal tensors, dearest first, as repeated layers make them (report/facts.h, GroupCollectives). */
+/**
+ * Equal collectives of equal tensors, dearest first, as repeated layers make them (report/facts.h, GroupCollectives).
+ * `seconds` are of collectives, `local` of the slices and copies between them.
+ */
 export function collectiveGroups(model) {
   if (!groupsMade.has(model)) groupsMade.set(model, makeGroups(model));
   return groupsMade.get(model);
@@ -16,12 +19,12 @@ function makeGroups(model) {
     if (steps.every(([kind]) => isLocalKind(transitions.kinds[kind].name))) return;
     const key = JSON.stringify([transitions.from[t], transitions.to[t], steps.map(([kind, axis]) => [kind, axis]),
       model.graph.tensors.type[transitions.tensor[t]], transitions.seconds[t]]);
-    if (!groups.has(key)) groups.set(key, {first: t, members: [], count: 0, seconds: 0, exposed: 0, bytes: 0});
+    if (!groups.has(key)) groups.set(key, {first: t, members: [], count: 0, seconds: 0, local: 0, exposed: 0, bytes: 0});
     const group = groups.get(key);
     const times = transitions.runs[t];
     group.members.push(t);
     group.count += times;
-    group.seconds += times * transitions.seconds[t];
+    for (const [kind, , seconds] of steps) group[isLocalKind(transitions.kinds[kind].name) ? "local" : "seconds"] += times * seconds;
     group.exposed += transitions.exposed[t];
     group.bytes += times * transitions.wire_bytes[t];
   });

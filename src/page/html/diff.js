@@ -22,7 +22,8 @@ const signed = (value, show) => value === 0 ? "=" : `${value > 0 ? "+" : "−"}$
 
 const TOTALS = [
   {title: "step", show: seconds, value: (model) => model.schedule.summary.step},
-  {title: "compute", show: seconds, value: (model) => model.schedule.summary.compute},
+  {title: "compute", show: seconds, value: (model) => model.head.summary.compute_seconds},
+  {title: "slices and copies", show: seconds, value: (model) => model.head.summary.local_copy_seconds},
   {title: "collectives", show: seconds, value: (model) => model.schedule.summary.collectives},
   {title: "exposed communication", show: seconds, value: (model) => model.schedule.summary.exposed},
   {title: "bytes moved", show: bytes, value: (model) => model.head.summary.bytes_moved},

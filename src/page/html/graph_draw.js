@@ -1,28 +1,16 @@
 // Draws a scene on a canvas: what is in sight, in as much detail as there is room for.
 import {placeMarks} from "./graph_mark_places.js";
 import {axisName, markColor, traceMark} from "./graph_marks.js";
+import {PAINT} from "./graph_paint.js";
 import {TITLE_HEIGHT} from "./graph_scene.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
 const FAINT = 0.25;
-const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
-const PAINT = {
-  light: {
-    changed: "#a8480a", paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf",
-    mark: "#ffffff",
-    frames: [["#f8fafd", "#eff4fa"], ["#fbf6fd", "#f3e9f8"], ["#fdf8f0", "#f8eedd"]],
-    frameLines: ["#aeb9ca", "#c2a2d1", "#cfb88e"],
-    chips: {S: ["#d6e6fa", "#123a70"], B: ["#eceef2", "#3c434e"], P: ["#fde3c8", "#6b3303"]},
-  },
-  dark: {
-    changed: "#ffb066", paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff",
-    mark: "#f2f5f9",
-    frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]],
-    frameLines: ["#46536a", "#5d4669", "#635133"],
-    chips: {S: ["#1d3a61", "#cfe2ff"], B: ["#333a46", "#d5dae2"], P: ["#5e3512", "#ffe0c2"]},
-  },
-};
+const LEAST_TEXT = 7;     // pixels: smaller letters cannot be read
+const LEAST_LETTER = 9;   // pixels: from afar words are written larger than what is around them, and fewer
+const MOST_GROWN = 2.5;
+const LABEL_WIDTH = 130;  // of words of marks, at most
 
 /** A view of the whole: screen = (world - at) * zoom. `width`, `height`: of the screen. */
 export class GraphPainter {
@@ -101,9 +89,18 @@ export class GraphPainter {
       this.ctx.lineWidth = 0.5 / zoom;
       if (boxes.length < 2000) for (const box of boxes) this.ctx.strokeRect(box.x, box.y, box.width, box.height);
     }
+    this.#frameSmallChanges([...small.values()].flat());
     if (zoom > 0.12) for (const group of groups) this.#drawMarks(group);
     this.ctx.globalAlpha = 1;
     for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box);
+  }
+
+  /** Of two plans: what differs is framed where it is too small for a sign, too. */
+  #frameSmallChanges(boxes) {
+    const {ctx, paint, facts} = this;
+    ctx.strokeStyle = paint.changed;
+    ctx.lineWidth = 2 / this.camera.zoom;
+    for (const box of boxes) if (facts.isChanged(box)) ctx.strokeRect(box.x, box.y, box.width, box.height);
   }
 
   /** Of two plans, where only changes are asked for: what did not change is faint. */
@@ -121,13 +118,34 @@ export class GraphPainter {
     this.ctx.roundRect(box.x, box.y, box.width, box.height, radius);
   }
 
-  #text(text, x, y, width, {size = 12, bold = false, color = this.paint.ink, right = false} = {}) {
+  /** A size of letters in the graph, no smaller on the screen than can be read. */
+  #sizeOf(size) {
+    return Math.max(size, Math.min(MOST_GROWN * size, LEAST_LETTER / this.camera.zoom));
+  }
+
+  #widthOf(text, {size, bold = false}) {
+    this.ctx.font = `${bold ? "bold " : ""}${size}px ${FONT}`;
+    return this.ctx.measureText(text.slice(0, 200)).width;
+  }
+
+  /** The first of parts "a · b · c", as many as there is room for. */
+  #partsThatFit(text, width, style) {
+    const parts = text.split(" · ");
+    while (parts.length > 1 && this.#widthOf(parts.join(" · "), style) > width) parts.pop();
+    return parts.join(" · ");
+  }
+
+  #text(text, x, y, width, {size = 12, bold = false, color = this.paint.ink, right = false, halo = null} = {}) {
     if (size * this.camera.zoom < LEAST_TEXT || width < 8) return 0;
     const {ctx} = this;
     ctx.font = `${bold ? "bold " : ""}${size}px ${FONT}`;
     const fitted = this.#fit(text, width, ctx.font);
     ctx.fillStyle = color;
     ctx.textAlign = right ? "right" : "left";
+    if (halo !== null) {
+      [ctx.strokeStyle, ctx.lineWidth, ctx.lineJoin] = [halo, 3, "round"];
+      ctx.strokeText(fitted.text, x, y);
+    }
     ctx.fillText(fitted.text, x, y);
     return fitted.width;
   }
@@ -161,10 +179,13 @@ export class GraphPainter {
     ctx.lineWidth = 1.2;
     ctx.stroke();
     if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
-    const [y, right] = [box.y + 21, box.x + box.width - 12];
-    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, y, box.width - 100, {size: 13, bold: true});
-    const style = {size: 11, color: paint.quiet, right: true};
-    this.#text(this.facts.shareText(box), right, y, box.width - taken - 32, style);
+    const title = {size: Math.max(13, Math.min(24, 10 / this.camera.zoom)), bold: true};
+    const [y, right] = [box.y + 14 + title.size / 2, box.x + box.width - 12];
+    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, y, box.width - 20, title);
+    const style = {size: Math.min(22, this.#sizeOf(11)), color: paint.quiet, right: true};
+    const room = box.width - taken - 32;
+    const share = this.#partsThatFit(this.facts.shareText(box), room, style);
+    if (this.#widthOf(share, style) <= room) this.#text(share, right, y, room, style);
     return true;
   }
 
@@ -203,12 +224,17 @@ export class GraphPainter {
     ctx.strokeStyle = paint.border;
     ctx.stroke();
     if (facts.isChanged(box)) this.#drawChange(front);
-    if (this.camera.zoom < 0.3) return;
-    const ink = inkOn(fill);
-    this.#text(`▸ ${facts.titleOf(box)}`, box.x + 8, box.y + 17, front.width - 16, {bold: true, color: ink});
-    this.#text(facts.shareText(box), box.x + 8, box.y + 32, front.width - 16, {size: 10, color: ink});
-    this.#drawSummary(box, front, ink);
     this.#drawBar(box, front);
+    const ink = inkOn(fill);
+    const title = {size: this.#sizeOf(12), bold: true, color: ink};
+    const share = {size: this.#sizeOf(10), color: ink};
+    let y = box.y + 5 + title.size;
+    this.#text(`▸ ${facts.titleOf(box)}`, box.x + 8, y, front.width - 16, title);
+    y += share.size + 5;
+    if (y + 3 > front.y + front.height) return;
+    const taken = this.#text(this.#partsThatFit(facts.shareText(box), front.width - 16, share), box.x + 8, y, front.width - 16, share);
+    if (y + 5 + 12 * share.size / 10 <= front.y + front.height) this.#drawSummary(box, front, {y: y + 11, ink});
+    else this.#drawKinds(box, {left: box.x + 8 + taken, right: front.x + front.width - 4, y: y - 0.35 * share.size});
   }
 
   /** Of two plans: what differs has a sign in its corner and a frame. */
@@ -226,13 +252,25 @@ export class GraphPainter {
     this.#text("≠", x + width - 6, y + height + 1.5, 14, {size: 11, bold: true, color: paint.paper});
   }
 
+  // Their shapes alone, where there is no line for them, the longest rightmost.
+  #drawKinds(box, {left, right, y}) {
+    const radius = this.#sizeOf(10) * 0.45;
+    this.facts.insideOf(box).slice(0, 3).forEach(({name, kind}, i) => {
+      const x = right - radius * (1 + 2.4 * i);
+      if (x - radius > left + 2) this.#drawMark(kind, name, x, y, radius);
+    });
+  }
+
   // The collectives inside, by kind.
-  #drawSummary(box, front, ink) {
+  #drawSummary(box, front, {y, ink}) {
+    const style = {size: this.#sizeOf(9), color: ink};
+    const radius = style.size * 0.55;
     let x = box.x + 14;
     for (const {name, kind, letters, count} of this.facts.insideOf(box).slice(0, 4)) {
-      if (x > front.x + front.width - 36) return;
-      this.#drawMark(kind, name, x, box.y + 43, 5);
-      x += 9 + this.#text(`${count} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
+      const words = `${count} ${letters}`;
+      if (x + radius + 3 + this.#widthOf(words, style) > front.x + front.width - 4) return;
+      this.#drawMark(kind, name, x, y, radius);
+      x += radius + 3 + this.#text(words, x + radius + 3, y + style.size * 0.35, front.width, style) + radius + 9;
     }
   }
 
@@ -257,39 +295,54 @@ export class GraphPainter {
     ctx.lineWidth = 1;
     ctx.stroke();
     if (facts.isChanged(box)) this.#drawChange(box);
-    if (this.camera.zoom < 0.28) return;
     const ink = inkOn(fill);
     const sign = model.bare ? "" : `${SHARING[model.decisions.sharing[op]].sign} `;
     const value = facts.valueText(box);
-    const taken = this.#text(value, box.x + box.width - 6, box.y + 15, 84, {size: 10, color: ink, right: true});
-    this.#text(`${sign}${model.opType(op)}`, box.x + 6, box.y + 15, box.width - taken - 18, {bold: true, color: ink});
-    this.#text(nameTail(model.opName(op)), box.x + 6, box.y + 26, box.width - 12, {size: 9, color: ink});
-    this.#drawChips(model.record(op)?.outputs[0] ?? -1, box.x + 5, box.y + 30, box.width - 10);
+    const title = {size: this.#sizeOf(12), bold: true, color: ink};
+    const number = {size: this.#sizeOf(10), color: ink, right: true};
+    const name = {size: this.#sizeOf(9), color: ink};
+    const type = `${sign}${model.opType(op)}`;
+    const isGrown = title.size > 12;  // then lines stand closer
+    let y = box.y + (isGrown ? 1 : 3) + title.size;
+    const isTight = isGrown && this.#widthOf(type, title) + this.#widthOf(value, number) > box.width - 18;
+    const taken = isTight ? 0 : this.#text(value, box.x + box.width - 6, y, 0.5 * box.width, number);
+    this.#text(type, box.x + 6, y, box.width - taken - 18, title);
+    const layout = model.record(op)?.outputs[0] ?? -1;
+    const scale = name.size / 9;
+    const isLast = isGrown && layout >= 0;  // one line is left: how it lies says more than its name
+    if (!isLast) {
+      y += name.size + (isGrown ? 1 : 2);
+      if (y + 0.25 * name.size > box.y + box.height) return;
+      this.#text(nameTail(model.opName(op)), box.x + 6, y, box.width - 12, name);
+    }
+    if (y + 4 + 11 * scale > box.y + box.height + 1) return;
+    this.#drawChips(layout, {x: box.x + 5, y: y + 4, width: box.width - 10, scale});
   }
 
-  /** A chip per mesh axis: how the tensor lies on it. Returns where they end. */
-  #drawChips(layout, x, y, width) {
-    if (layout < 0 || 9 * this.camera.zoom < LEAST_TEXT) return x;
+  /** A chip per mesh axis: how the tensor lies on it. */
+  #drawChips(layout, {x, y, width, scale = 1}) {
+    const size = 9 * scale;
+    if (layout < 0 || size * this.camera.zoom < LEAST_TEXT) return;
     const {ctx, paint, model} = this;
     const end = x + width;
+    const most = 76 * scale;
     const {axes} = model.decisions.layouts[layout];
     const names = axes.map((entry, axis) => `${axisName(model, axis)} ${entry}`);
-    ctx.font = `9px ${FONT}`;
-    const named = axes.length <= 2 && names.reduce((sum, text) => sum + Math.min(76, this.#fit(text, 76, ctx.font).width) + 9, 0) <= width;
+    ctx.font = `${size}px ${FONT}`;
+    const named = axes.length <= 2 && names.reduce((sum, text) => sum + Math.min(most, this.#fit(text, most, ctx.font).width) + 9, 0) <= width;
     for (let axis = 0; axis < axes.length; ++axis) {
       const [fill, ink] = paint.chips[axes[axis][0]] ?? paint.chips.B;
       const text = named ? names[axis] : axes[axis];
-      ctx.font = `9px ${FONT}`;
-      const fitted = this.#fit(text, Math.min(76, end - x - 8), ctx.font);
+      ctx.font = `${size}px ${FONT}`;
+      const fitted = this.#fit(text, Math.min(most, end - x - 8), ctx.font);
       if (x + fitted.width + 6 > end) break;
       ctx.fillStyle = fill;
       ctx.beginPath();
-      ctx.roundRect(x, y, fitted.width + 6, 11, 3);
+      ctx.roundRect(x, y, fitted.width + 6, 11 * scale, 3);
       ctx.fill();
-      this.#text(fitted.text, x + 3, y + 8.5, fitted.width + 2, {size: 9, color: ink});
+      this.#text(fitted.text, x + 3, y + 8.5 * scale, fitted.width + 2, {size, color: ink});
       x += fitted.width + 9;
     }
-    return x;
   }
 
   // Edges --------------------------------------------------------------------------------------------------------------
@@ -360,18 +413,27 @@ export class GraphPainter {
 
   /** The marks of collectives of an open group, placed once (graph_mark_places.js); of one that was not drawn yet none. */
   marksOf(group) {
-    if (!this.#marks.has(group)) {
-      if (this.ctx === undefined) return [];
-      const font = `bold 10px ${FONT}`;
-      this.#marks.set(group, placeMarks(group, this.scene, this.facts, (text) => {
+    if (this.ctx === undefined) return [];
+    const scale = this.#labelScale();
+    if (this.#marks.get(group)?.scale !== scale) {
+      const font = `bold ${10 * scale}px ${FONT}`;
+      const widthOf = (text) => {
         this.ctx.font = font;
-        return this.#fit(text, 130, font).width;
-      }));
+        return this.#fit(text, LABEL_WIDTH * scale, font).width;
+      };
+      this.#marks.set(group, {scale, marks: placeMarks(group, this.scene, this.facts, {widthOf, scale})});
     }
-    return this.#marks.get(group);
+    return this.#marks.get(group).marks;
+  }
+
+  // In steps: words do not move about while one zooms.
+  #labelScale() {
+    return Math.ceil(this.#sizeOf(10) / 10 * 4 - 1e-9) / 4;
   }
 
   #drawMarks(group) {
+    const scale = this.#labelScale();
+    const halo = group.parent === null ? this.paint.paper : this.paint.frames[group.phase][group.depth % 2];
     for (const mark of group.open ? this.marksOf(group) : []) {
       const [{x, y}] = mark.shapes;
       const {left, top, right, bottom} = this.sight;
@@ -380,7 +442,7 @@ export class GraphPainter {
       if (mark.box) this.#drawStem(x, y, mark.from);
       for (const {kind, name, radius, label, side, ...shape} of mark.shapes) {
         this.#drawMark(kind, name, shape.x, shape.y, radius);
-        if (label !== "") this.#text(label, shape.x + side * (radius + 4), shape.y + 3.5, 130, {size: 10, bold: true, right: side < 0});
+        if (label !== "") this.#text(label, shape.x + side * (radius + 4), shape.y + 3.5 * scale, LABEL_WIDTH * scale, {size: 10 * scale, bold: true, right: side < 0, halo});
       }
     }
   }
@@ -392,15 +454,17 @@ export class GraphPainter {
     const [dx, dy] = this.scene.directionOf(edge);
     if (dx !== 0) {
       const [fromX, fromY] = edge.points[0];
+      const size = Math.min(this.#sizeOf(11), 17);
       this.facts.noteOf(edge).forEach((line, i) => {
-        this.#text(line, fromX + 8, fromY - 22 + 13 * i, x - fromX - 16, {size: 11, color: this.paint.quiet});
+        this.#text(line, fromX + 8, fromY - (22 - 13 * i) * size / 11, x - fromX - 12, {size, color: this.paint.quiet});
       });
       return;
     }
     const isSaid = edge.group.children[edge.from].item >= 0;
     if (this.camera.zoom <= 0.5 || !edge.hasRoom || isSaid || this.facts.collectivesOf(edge).length > 0) return;
     const width = Math.min(150, edge.group.x + edge.group.width - x - 10);
-    this.#drawChips(this.facts.layoutOf(edge), x + 7, dy > 0 ? y - 18 : y + 7, width);
+    const scale = Math.min(1.4, this.#sizeOf(9) / 9);
+    this.#drawChips(this.facts.layoutOf(edge), {x: x + 7, y: dy > 0 ? y - 7 - 11 * scale : y + 7, width, scale});
   }
 
   #drawMark(kind, name, x, y, radius) {
@@ -459,36 +523,6 @@ export class GraphPainter {
     }
     ctx.setLineDash([]);
   }
-}
-
-/** From afar, for the minimap: frames of the first levels, and what is in sight. */
-export function drawMinimap(ctx, scene, camera, theme, size) {
-  const paint = PAINT[theme];
-  const {root} = scene;
-  const scale = Math.min(size.width / Math.max(root.width, 1), size.height / Math.max(root.height, 1));
-  const [left, top] = [(size.width - root.width * scale) / 2, (size.height - root.height * scale) / 2];
-  ctx.fillStyle = paint.paper;
-  ctx.fillRect(0, 0, size.width, size.height);
-  let level = [...root.children];
-  for (let depth = 0; depth < 4 && level.length > 0 && level.length < 4000; ++depth) {
-    const next = [];
-    for (const box of level) {
-      ctx.fillStyle = box.open ? paint.frames[box.phase][depth % 2] : paint.border;
-      ctx.fillRect(left + box.x * scale, top + box.y * scale, Math.max(1, box.width * scale), Math.max(1, box.height * scale));
-      if (box.open) {
-        ctx.strokeStyle = paint.frameLines[box.phase];
-        ctx.lineWidth = 0.5;
-        ctx.strokeRect(left + box.x * scale, top + box.y * scale, box.width * scale, box.height * scale);
-        next.push(...box.children);
-      }
-    }
-    level = next;
-  }
-  ctx.strokeStyle = paint.accent;
-  ctx.lineWidth = 2;
-  const sight = scale / camera.zoom;
-  ctx.strokeRect(left + camera.x * scale, top + camera.y * scale, camera.width * sight, camera.height * sight);
-  return {scale, left, top};
 }
 
 function nameTail(name) {

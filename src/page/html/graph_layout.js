@@ -2,6 +2,7 @@
 // pass and to the same integers (tests/page_layout_test.py compares). There stands also why.
 
 const MAX_ACROSS = 8;
+const BOXES_HIGH = 3;
 const GAP_X = 28;
 const TRUNK_GAP = 14;
 const ABOVE_TRACKS = 8;
@@ -63,6 +64,7 @@ class LayerLayout {
       sources[to].push(from);
       ++pending[to];
     }
+    this.#findApart(readers, sources);
     const isReady = nodes.map((_, n) => pending[n] === 0);
     const queue = nodes.map((_, n) => n).filter((n) => isReady[n]);
     this.place = new Int32Array(numBoxes).fill(numBoxes);
@@ -76,7 +78,7 @@ class LayerLayout {
       }
       const n = queue[next];
       this.place[n] = next;
-      this.#takePlace(nodes[n]);
+      this.#takePlace(n);
       for (const source of sources[n]) {
         if (this.place[source] === numBoxes) nodes[source].layer = Math.max(nodes[source].layer, nodes[n].layer + 1);
       }
@@ -92,10 +94,19 @@ class LayerLayout {
     this.byPlace = queue;
   }
 
-  #takePlace(node) {
+  #findApart(readers, sources) {
+    this.isApart = readers.map((list, n) => list.length === 0 && sources[n].length === 0);
+    const number = this.isApart.filter((apart) => apart).length;
+    this.apartAcross = this.edges.length === 0 ? 1 : 2;
+    while (this.apartAcross < MAX_ACROSS && BOXES_HIGH * this.apartAcross ** 2 < number) ++this.apartAcross;
+  }
+
+  #takePlace(n) {
+    const node = this.nodes[n];
+    const most = this.isApart[n] ? this.apartAcross : MAX_ACROSS;
     for (;; ++node.layer) {
       while (node.layer >= this.across.length) this.across.push(0);
-      if (this.across[node.layer] < MAX_ACROSS) break;
+      if (this.across[node.layer] < most) break;
     }
     ++this.across[node.layer];
   }

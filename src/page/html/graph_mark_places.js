@@ -10,7 +10,9 @@ const LABEL_HEIGHT = 12;
 const LABEL_GAP = 4;  // between a shape and its words
 const CELL = 64;  // of the grid in which what is near is looked up
 const MOST_ACROSS = 4;
+const ACROSS_LEFT = 16;
 const UNDER_LINE = 9;
+const LINE = 2;  // pixels of a line on each side
 const ABOVE_NOTE = 36;  // over a line between phases: what goes across, in two lines
 
 /** Rectangles [left, top, right, bottom], and which of them meet another one. */
@@ -51,9 +53,21 @@ class TakenRoom {
 const timeText = ({letters, seconds: time}) => `${letters} ${seconds(time)}`;
 const roomOf = (x, y, radius) => [x - radius - SHAPE_GAP, y - radius - SHAPE_GAP, x + radius + SHAPE_GAP, y + radius + SHAPE_GAP];
 /** `side`: 1 right of the shape, -1 left of it. */
-function labelRoom({x, y, radius}, width, side = 1) {
+function labelRoom({x, y, radius}, {width, height}, side = 1) {
   const [near, far] = [x + side * (radius + LABEL_GAP - 1), x + side * (radius + LABEL_GAP + width + 1)];
-  return [Math.min(near, far), y - LABEL_HEIGHT / 2, Math.max(near, far), y + LABEL_HEIGHT / 2];
+  return [Math.min(near, far), y - height / 2, Math.max(near, far), y + height / 2];
+}
+
+/** The room of the lines of a group, for words to stand beside. */
+function linesOf(group) {
+  const lines = new TakenRoom();
+  for (const {points} of group.edges) {
+    for (let i = 1; i < points.length; ++i) {
+      const [[ax, ay], [bx, by]] = [points[i - 1], points[i]];
+      lines.take([Math.min(ax, bx) - LINE, Math.min(ay, by) - LINE, Math.max(ax, bx) + LINE, Math.max(ay, by) + LINE]);
+    }
+  }
+  return lines;
 }
 
 /** What marks stand for, and where they may: {edge or box, collectives, spots: [[x, y]]}; `across`: between phases. */
@@ -64,7 +78,7 @@ function anchorsOf(group, scene, facts) {
     if (collectives.length === 0) continue;
     const [x, y] = edge.points[edge.points.length - 1];
     const [dx, dy] = scene.directionOf(edge);
-    if (dx !== 0) anchors.push({edge, collectives, across: edge.points[0]});
+    if (dx !== 0) anchors.push({edge, collectives, across: edge.points[0], room: Math.abs(x - edge.points[0][0])});
     else anchors.push({edge, collectives, spots: OFFSETS.map((offset) => [x, y - dy * offset])});
   }
   anchors.sort((a, b) => (a.spots?.[0][0] ?? 0) - (b.spots?.[0][0] ?? 0));
@@ -91,35 +105,40 @@ function placeShape(anchor, taken, longest) {
 }
 
 /** Between phases: a shape below the other, with its words, under the line; above its note where the group ends. */
-function placeAcross(anchor, group, longest, {taken, widthOf}) {
+function placeAcross(anchor, group, longest, {taken, widthOf, height: lineHeight}) {
   const [x, lineY] = anchor.across;
-  const shapes = anchor.collectives.slice(0, MOST_ACROSS).map((entry) =>
-    ({...entry, x: x + 22, y: 0, radius: markRadius(entry.seconds, longest), label: timeText(entry), side: 1}));
-  const heights = shapes.map(({radius}) => 2 * Math.max(radius, LABEL_HEIGHT - 1));
+  const shapes = anchor.collectives.slice(0, MOST_ACROSS).map((entry) => {
+    const radius = markRadius(entry.seconds, longest);
+    const isTight = ACROSS_LEFT + radius + LABEL_GAP + widthOf(timeText(entry)) + 2 > anchor.room;
+    return {...entry, x: x + ACROSS_LEFT, y: 0, radius, label: isTight ? entry.letters : timeText(entry), side: 1};
+  });
+  const heights = shapes.map(({radius}) => 2 * Math.max(radius, lineHeight - 1));
   const height = heights.reduce((sum, one) => sum + one, 0);
   const under = lineY + UNDER_LINE;
-  let y = under + height <= group.y + group.height ? under : lineY - ABOVE_NOTE - height;
+  let y = under + height <= group.y + group.height ? under : lineY - ABOVE_NOTE * Math.min(1.55, lineHeight / LABEL_HEIGHT) - height;
   shapes.forEach((shape, i) => {
     shape.y = y + heights[i] / 2;
     y += heights[i];
     taken.take(roomOf(shape.x, shape.y, shape.radius));
-    taken.take(labelRoom(shape, widthOf(shape.label)));
+    taken.take(labelRoom(shape, {width: widthOf(shape.label), height: lineHeight}));
   });
   return {...anchor, shapes};
 }
 
 /**
- * Moves a mark to where there is room beside it within the group, if there is such a spot. `arrange(shape, side)`: its shapes with their
- * words if the first stood there.
+ * Moves a mark to where there is room beside it within the group, if there is such a spot. `arrange(shape, side)`: its
+ * shapes with their words if the first stood there. `lines`: what the words are not to lie on.
  */
-function findRoom(mark, sides, arrange, {taken, bounds, widthOf}) {
+function findRoom(mark, sides, arrange, {taken, lines, bounds, widthOf, height}) {
   const [shape] = mark.shapes;
   taken.leave(mark.room);
   for (const [x, y] of [[shape.x, shape.y], ...mark.spots]) {
     for (const side of sides) {
       const shapes = arrange({...shape, x, y}, side);
-      const rooms = shapes.flatMap((one) => [roomOf(one.x, one.y, one.radius), labelRoom(one, widthOf(one.label), side)]);
+      const words = shapes.map((one) => labelRoom(one, {width: widthOf(one.label), height}, side));
+      const rooms = [...shapes.map((one) => roomOf(one.x, one.y, one.radius)), ...words];
       if (!rooms.every((room) => taken.isFree(room) && room[0] >= bounds[0] && room[2] <= bounds[1])) continue;
+      if (lines !== null && !words.every((room) => lines.isFree(room))) continue;
       rooms.forEach((room) => taken.take(room));
       mark.shapes = shapes;
       return true;
@@ -141,19 +160,20 @@ function addWords(mark, longest, room) {
       label: timeText(next) + more(left - 1), side: 1}];
   };
   if (next && findRoom(mark, [1], both, room)) return;
-  for (const label of [timeText(first) + more(left), first.letters + more(left), more(left).trim()]) {
-    if (label !== "" && findRoom(mark, [1, -1], (shape, side) => [{...shape, label, side}], room)) return;
+  const labels = [timeText(first) + more(left), first.letters + more(left), more(left).trim()].filter((label) => label !== "");
+  for (const where of [room, {...room, lines: null}]) {  // over a line rather than nowhere
+    for (const label of labels) if (findRoom(mark, [1, -1], (shape, side) => [{...shape, label, side}], where)) return;
   }
 }
 
 /**
  * The marks of an open group: [{edge or box (and `from`, where its line ends), collectives, shapes: [{kind, name, x, y,
- * radius, label, side (of the label: 1 right, -1 left)}]}]. `widthOf(text)`: in the letters of labels. What finds no room
- * is counted by the mark before it.
+ * radius, label, side (of the label: 1 right, -1 left)}]}]. `widthOf(text)`: in the letters of labels, which are `scale`
+ * times as high as at full size. What finds no room is counted by the mark before it.
  */
-export function placeMarks(group, scene, facts, widthOf) {
+export function placeMarks(group, scene, facts, {widthOf, scale}) {
   const taken = new TakenRoom();
-  const room = {taken, bounds: [group.x, group.x + group.width], widthOf};
+  const room = {taken, lines: linesOf(group), bounds: [group.x, group.x + group.width], widthOf, height: LABEL_HEIGHT * scale};
   const marks = [];
   for (const anchor of anchorsOf(group, scene, facts)) {
     const mark = anchor.across ? placeAcross(anchor, group, facts.longest, room) : placeShape(anchor, taken, facts.longest);

@@ -1,8 +1,9 @@
 // One graph on a canvas: camera, pointer and keyboard. What is drawn is in graph_draw.js, what is where in
 // graph_scene.js.
 import {el, shorten} from "./dom.js";
-import {drawMinimap, GraphPainter} from "./graph_draw.js";
+import {GraphPainter} from "./graph_draw.js";
 import {GraphFacts} from "./graph_facts.js";
+import {drawMinimap} from "./graph_minimap.js";
 import {Scene, TITLE_HEIGHT} from "./graph_scene.js";
 
 const LEAST_ZOOM = 0.002;

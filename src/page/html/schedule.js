@@ -5,7 +5,7 @@ import {el} from "./dom.js";
 import {bytes, percent, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {inkOn} from "./overlays.js";
-import {intervalFacts, partTimes, partTitle, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
+import {intervalFacts, partSign, partTimes, partTitle, placeParts, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
 
 const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
 const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
@@ -24,6 +24,24 @@ function predictedRuns(model, op) {
   return runs > 1 ? ` for ${runs} micro-batches` : "";
 }
 
+/** What fills intervals, made once a drawing: patterns are dear. */
+class Fills {
+  constructor(context, model, theme) {
+    const ofSeries = (series) => ({fill: seriesFill(context, series, theme), color: series[theme]});
+    this.phase = model.graph.ops.phase;
+    this.phases = PHASE_SERIES.map(ofSeries);
+    this.kinds = model.transitions.kinds.map(({fill}) => ({fill, color: fill}));
+    this.exposed = ofSeries(EXPOSED);
+    this.local = ofSeries(SERIES[4]);
+  }
+
+  of(row, i) {
+    if (row.isExposed) return this.exposed;
+    if (row.kind >= 0) return this.kinds[row.kind];
+    return row.op[i] < 0 ? this.local : this.phases[this.phase[row.op[i]]];
+  }
+}
+
 class ScheduleView {
   constructor(element, model, store) {
     this.model = model;
@@ -34,6 +52,7 @@ class ScheduleView {
     this.#setStep();
     this.rows = predictedRows(model, {apart: this.batches !== null});
     this.drawnStep = this.step;
+    this.found = {chosen: null, rows: null, intervals: []};
     this.chosen = null;  // {row, i}: the interval that was selected here
     this.device = -1;  // of the trace
     this.stretched = false;
@@ -106,11 +125,13 @@ class ScheduleView {
 
   #tell() {
     const {summary, start} = this.model.schedule;
+    const {compute_seconds: compute, local_copy_seconds: local} = this.model.head.summary;
     const part = (name, value, id) => el("span", {"data-total": id, "data-value": value}, `${name} ${seconds(value)}`);
     const traced = this.model.trace;
     this.facts.replaceChildren(
         el("b", {"data-total": "step", "data-value": summary.step}, `step ${seconds(summary.step)}`),
-        part("compute", summary.compute, "compute"), part("slower beside collectives", summary.slowed, "slowed"),
+        part("compute", compute, "compute"),
+        local > 0 ? part("slices and copies", local, "local") : "", part("slower beside collectives", summary.slowed, "slowed"),
         part("exposed", summary.exposed, "exposed"), part("idle", summary.idle, "idle"),
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
@@ -149,7 +170,9 @@ class ScheduleView {
     context.beginPath();
     context.rect(plot.left, 0, plot.width, size.height);
     context.clip();
-    for (const row of this.rows) this.#drawRow(context, row, colors, theme);
+    const fills = new Fills(context, this.model, theme);
+    for (const row of this.rows) this.#drawRow(context, row, colors, fills);
+    this.#drawFolded(context, size, colors);
     context.restore();
     this.#drawLabels(context, colors);
     this.#drawChosen(context, colors);
@@ -177,25 +200,49 @@ class ScheduleView {
     }
   }
 
-  /** Where each micro-batch begins, with its number. */
+  /** Where micro-batches begin, with their numbers, as many as there is room for; a veil over what is folded. */
   #drawParts(context, size, colors) {
     if (this.batches === null) return;
     const {left, width} = this.#plot();
     const factor = this.drawnStep / this.step;
-    let free = left;  // numbers that would stand over another are left out
-    this.parts.forEach(({start}, part) => {
-      const x = Math.round(this.#x(start * factor)) + 0.5;
-      if (x < left || x > left + width) return;
-      context.strokeStyle = colors.accent;
-      context.strokeRect(x, ABOVE - 6, 0, size.height - ABOVE - 6);
-      const text = partTitle(this.batches, part).replace(/ of .*/, "").replace(/micro-batch(es)? /, "µ").replace(" to ", "–");
-      const wide = context.measureText(text).width + 8;
-      if (x < free) return;
-      context.fillStyle = colors.accent;
+    const parts = this.parts.map(({start, end}, part) => ({x: this.#x(start * factor), end: this.#x(end * factor),
+      isFolded: this.batches.counts[part] > 1, text: partSign(this.batches, part)}));
+    for (const {x, text, place} of placeParts(parts, left, left + width, (text) => context.measureText(text).width)) {
+      context.strokeStyle = context.fillStyle = colors.accent;
+      if (x >= left) context.strokeRect(Math.round(x) + 0.5, ABOVE - 6, 0, size.height - ABOVE - 6);
       context.textAlign = "left";
-      context.fillText(text, x + 3, ABOVE + GROUP_HEAD / 2);
-      context.textAlign = "center";
-      free = x + wide;
+      if (place !== null) context.fillText(text, place, ABOVE + GROUP_HEAD / 2);
+    }
+    context.textAlign = "center";
+  }
+
+  /** Over what stands for several micro-batches: that it does, so that nobody takes it for one. */
+  #drawFolded(context, size, colors) {
+    if (this.batches === null) return;
+    const {left, width} = this.#plot();
+    const factor = this.drawnStep / this.step;
+    this.parts.forEach(({start, end}, part) => {
+      const number = this.batches.counts[part];
+      if (number === 1) return;
+      const from = Math.max(left, this.#x(start * factor));
+      const to = Math.min(left + width, this.#x(end * factor));
+      if (to <= from) return;
+      context.globalAlpha = 0.45;
+      context.fillStyle = colors.paper;
+      context.fillRect(from, ABOVE + GROUP_HEAD, to - from, size.height - ABOVE - GROUP_HEAD);
+      context.globalAlpha = 1;
+      const text = fitText(context, `${number} micro-batches drawn as one, ${number} times as long`, to - from - 24);
+      if (text === "") return;
+      const wide = context.measureText(text).width + 16;
+      const x = (from + to - wide) / 2;
+      const y = ABOVE + GROUP_HEAD + 8;
+      context.fillStyle = colors.paper;
+      context.fillRect(x, y, wide, 22);
+      context.strokeStyle = colors.accent;
+      context.strokeRect(x + 0.5, y + 0.5, wide - 1, 21);
+      context.fillStyle = colors.ink;
+      context.textAlign = "left";
+      context.fillText(text, x + 8, y + 11);
     });
   }
 
@@ -207,18 +254,11 @@ class ScheduleView {
     return `${(tick * factor).toFixed(Math.max(0, 2 - Math.floor(Math.log10(span * factor))))} ${unit}`;
   }
 
-  #fillOf(context, row, i, theme) {
-    const {kinds} = this.model.transitions;
-    if (row.isExposed) return [seriesFill(context, EXPOSED, theme), EXPOSED[theme]];
-    if (row.kind >= 0) return [kinds[row.kind].fill, kinds[row.kind].fill];
-    if (row.op[i] < 0) return [seriesFill(context, SERIES[4], theme), SERIES[4][theme]];
-    const series = PHASE_SERIES[this.model.graph.ops.phase[row.op[i]]];
-    return [seriesFill(context, series, theme), series[theme]];
-  }
-
   /** Intervals of less than a pixel join into one, as high as they fill it. */
-  #drawRow(context, row, colors, theme) {
+  #drawRow(context, row, colors, fills) {
     const {low, high} = this.range;
+    const {left, width: across} = this.#plot();
+    const scale = across / (high - low);
     let tiny = {x: -1, share: 0, fill: null};
     const flush = () => {
       if (tiny.fill === null) return;
@@ -228,9 +268,9 @@ class ScheduleView {
       tiny = {x: -1, share: 0, fill: null};
     };
     for (let i = row.firstAfter(low); i < row.start.length && row.start[i] < high; ++i) {
-      const x = this.#x(row.start[i]);
-      const width = this.#x(row.end[i]) - x;
-      const [fill, color] = this.#fillOf(context, row, i, theme);
+      const x = left + (row.start[i] - low) * scale;
+      const width = (row.end[i] - row.start[i]) * scale;
+      const {fill, color} = fills.of(row, i);
       if (width < 1) {
         for (let from = x; from < x + width;) {
           const pixel = Math.floor(from);
@@ -248,7 +288,7 @@ class ScheduleView {
     }
     flush();
     context.strokeStyle = colors.line;
-    context.strokeRect(GUTTER, row.y + row.height + 0.5, this.#plot().width, 0);
+    context.strokeRect(GUTTER, row.y + row.height + 0.5, across, 0);
   }
 
   #drawName(context, row, i, {x, width, color}) {
@@ -291,16 +331,18 @@ class ScheduleView {
     if (this.pointed !== null) outline(this.pointed.row, this.pointed.i, 1.5);
   }
 
-  /** The intervals of a selection: [[row, index]]. */
+  /** The intervals of a selection, sought once: [[row, index]]. */
   #found(chosen) {
-    if (chosen === null || chosen.plan !== this.model.index) return [];
-    const column = {op: "op", transition: "transition"}[chosen.kind];
+    if (this.found.chosen !== chosen || this.found.rows !== this.rows) {
+      this.found = {chosen, rows: this.rows, intervals: this.#intervalsOf(chosen)};
+    }
+    return this.found.intervals;
+  }
+
+  #intervalsOf(chosen) {
+    const column = chosen?.plan === this.model.index ? {op: "op", transition: "transition"}[chosen.kind] : undefined;
     if (column === undefined) return [];
-    return this.rows.flatMap((row) => {
-      const found = [];
-      for (let i = row[column].indexOf(chosen.id); i >= 0; i = row[column].indexOf(chosen.id, i + 1)) found.push([row, i]);
-      return found;
-    });
+    return this.rows.flatMap((row) => row[column].flatMap((id, i) => (id === chosen.id ? [[row, i]] : [])));
   }
 
   // What the user does -----------------------------------------------------------------------------------------------

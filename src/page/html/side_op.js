@@ -5,6 +5,7 @@ import {el} from "./dom.js";
 import {bytes, inAStep, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+import {timesOf} from "./timeline.js";
 
 function lines(text) {
   return text === "" ? [] : text.split("\n").map((line) => {
@@ -244,18 +245,52 @@ function kernelOf(page, model, op) {
     `; as a kernel of its own it would take ${seconds(alone[op])}`];
 }
 
+/** When each run is: the first and the last one, where micro-batches are drawn one by one. */
+function whenText(model, op) {
+  const runs = model.schedule.runs[op];
+  const times = timesOf(model, "op", op);
+  const range = ({start, end}) => (seconds(start) !== seconds(end) ? `${seconds(start)} – ${seconds(end)}` :
+    `${seconds(start)}, for ${seconds(end - start)}`);
+  if (times.length === 0) return `takes no time, ${runs} times`;  // as what is inside other kernels
+  const [first, last] = [times[0], times.at(-1)];
+  if (runs === 1) return range(first);
+  if (first.part < 0) return `${range(first)}, as one task of ${runs} micro-batches`;
+  return `${range(first)} in the first micro-batch, ${range(last)} in the last of ${runs}`;
+}
+
+// Before names, and scopes, of what the backward pass computes again (graph/again.h).
+const AGAIN = "again/", AGAIN_SCOPE = "backward/again";
+const copiesMade = new WeakMap();
+
+function isAgain({graph: {ops, texts}}, op) {
+  return ops.name[op].startsWith(AGAIN) && texts[ops.scope[op]].startsWith(AGAIN_SCOPE);
+}
+
+/** Of an op that runs twice, as rematerialisation has it: where its other run is. */
+function againText(page, model, op) {
+  const name = model.opName(op);
+  if (!copiesMade.has(model)) {
+    copiesMade.set(model, new Map(model.graph.ops.name.flatMap((of, id) => (isAgain(model, id) ? [[of.slice(AGAIN.length), id]] : []))));
+  }
+  const copy = copiesMade.get(model).get(name);
+  if (copy !== undefined) return ["runs again for the backward pass, as ", link(page, model, "op", copy), `: ${whenText(model, copy)}`];
+  if (!isAgain(model, op)) return null;
+  const first = model.graph.ops.name.indexOf(name.slice(AGAIN.length));
+  return ["computes ", first < 0 ? name.slice(AGAIN.length) : link(page, model, "op", first), " again for the backward pass"];
+}
+
 function decision(page, model, op) {
   const record = model.record(op);
-  const entry = model.explain?.entries[model.explain.of_op[op]];
+  const entry = entryOf(model, op);
   const {schedule, decisions} = model;
   return part("Chosen", true, factList([
     ["layouts", signatureChips(model, record)],
     ["by axis", record.choice],
     ["because", `${model.head.strategy}: ${record.reason}`],
     ["time", el("span", {"data-value": "seconds"}, inAStep(decisions.seconds[op], schedule.runs[op]))],
-    ["when", `${seconds(schedule.start[op])} – ${seconds(schedule.end[op])}`],
+    ["when", whenText(model, op)],
     ["kernel", kernelOf(page, model, op)],
-    ["again", entry?.again ? `computes ${entry.again} again for the backward pass` : null],
+    ["again", againText(page, model, op)],
     ["pinned", entry && entry.pins.length > 0 ? entry.pins.map((pin) => el("div", {}, el("code", {}, pin))) : null],
   ]));
 }

@@ -6,17 +6,23 @@ import {el} from "./dom.js";
 import {bytes, inAStep, seconds} from "./format.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {byTime, transitionLine} from "./side_op.js";
+import {timesOf} from "./timeline.js";
 
 const MOST_TYPES = 24;
 
 function stepTable(model, transition) {
   const {steps, kinds} = model.transitions;
   const runs = model.transitions.runs[transition];
-  return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", "begins", "ends"]
+  const first = runs > 1 && model.schedule.micro_batches ? ", first of all" : "";
+  return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", `begins${first}`, "ends"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, steps[transition]
-      .map(([kind, axis, time, moved, start, end]) => el("tr", {},
+      .map(([kind, axis, time, moved], step) => {
+        const [first] = timesOf(model, "transition", transition, step);
+        return el("tr", {},
           el("td", {}, `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`),
-          [inAStep(time, runs), inAStep(moved, runs, bytes), seconds(start), seconds(end)].map((text) => el("td", {class: "number"}, text))))));
+          [inAStep(time, runs), inAStep(moved, runs, bytes), first ? seconds(first.start) : "", first ? seconds(first.end) : ""]
+                .map((text) => el("td", {class: "number"}, text)));
+      })));
 }
 
 /** The pin that removes it with the least more, where the page knows one (src/page/removals_section.cc). */

@@ -215,8 +215,17 @@ export class SvgCanvas {
     return this.#ruler.measureText(text);
   }
 
-  /** As wide as it is here, whatever fonts the reader has. */
   fillText(text, x, y) {
+    this.#write(text, x, y, this.#fill());
+  }
+
+  /** A halo: what is filled over it follows. */
+  strokeText(text, x, y) {
+    this.#write(text, x, y, this.#stroke());
+  }
+
+  /** As wide as it is here, whatever fonts the reader has. */
+  #write(text, x, y, paint) {
     const match = /^(bold )?(?:italic )?([\d.]+)px (.*)$/.exec(this.font);
     const [, bold, size, family] = match ?? ["", "", "10", "sans-serif"];
     const anchor = ANCHORS[this.textAlign] ? ` text-anchor="${ANCHORS[this.textAlign]}"` : "";
@@ -225,6 +234,6 @@ export class SvgCanvas {
     if (text.trim() === "") return;
     this.#parts.push(`<text x="${round(x)}" y="${round(y)}" font-family="${escapeXml(family)}" font-size="${size}"` +
         `${bold ? ' font-weight="bold"' : ""}${anchor}${baseline} textLength="${round(width)}" ` +
-        `lengthAdjust="spacingAndGlyphs" xml:space="preserve" ${this.#fill()}>${escapeXml(text)}</text>`);
+        `lengthAdjust="spacingAndGlyphs" xml:space="preserve" ${paint}>${escapeXml(text)}</text>`);
   }
 }

@@ -168,11 +168,45 @@ function addMicroBatches({op, transition, step, part, start, end}, factor, rows)
   }
 }
 
-/** "micro-batch 3 of 8", "micro-batches 5 to 63 of 64", of a part. */
-export function partTitle({counts}, part) {
+/** First and last micro-batch of a part, counted from 1, and how many there are. */
+function partRange({counts}, part) {
   const before = counts.slice(0, part).reduce((sum, number) => sum + number, 0);
-  const all = counts.reduce((sum, number) => sum + number, 0);
-  return counts[part] === 1 ? `micro-batch ${before + 1} of ${all}` : `micro-batches ${before + 1} to ${before + counts[part]} of ${all}, drawn as one`;
+  return [before + 1, before + counts[part], counts.reduce((sum, number) => sum + number, 0)];
+}
+
+/** "micro-batch 3 of 8", "micro-batches 5 to 63 of 64, drawn as one", of a part. */
+export function partTitle(batches, part) {
+  const [first, last, all] = partRange(batches, part);
+  return first === last ? `micro-batch ${first} of ${all}` : `micro-batches ${first} to ${last} of ${all}, drawn as one`;
+}
+
+/** The same in a word. */
+export function partSign(batches, part) {
+  const [first, last] = partRange(batches, part);
+  return first === last ? `µ${first}` : `µ${first}–${last}`;
+}
+
+const LEAST_GAP = 24;  // pixels between lines of micro-batches
+
+/**
+ * Which parts have a line and where their texts stand, from `low` to `high` pixels: every second, fourth, ... part alone
+ * where they are narrow, and what is folded and the last one always. Parts: {x, end, text, isFolded}, in order;
+ * `measure`: a text's width. Returns {x, text, place}; place is null where there is no room for the text.
+ */
+export function placeParts(parts, low, high, measure) {
+  const widths = parts.filter(({isFolded}) => !isFolded).slice(0, -1).map(({x, end}) => end - x);
+  const narrowest = Math.max(1e-3, Math.min(LEAST_GAP, ...widths));
+  const stride = 2 ** Math.ceil(Math.log2(LEAST_GAP / narrowest));
+  const isPlaced = ({x, end, isFolded}, i) => end > low && x < high && (isFolded || i === parts.length - 1 || i % stride === 0);
+  let free = high;  // from the right: the last ones, which are few, go first
+  return parts.filter(isPlaced).reverse().map(({x, text}) => {
+    const wide = measure(text);
+    let place = Math.max(x, low) + 3;
+    if (free === high && place + wide > high) place = x - wide - 3;  // before its line, rather than cut
+    if (place < low || place + wide > free) return {x, text, place: null};
+    free = Math.min(x, place) - 9;
+    return {x, text, place};
+  });
 }
 
 /** When each part begins and ends: of what runs in every micro-batch. */
@@ -185,6 +219,21 @@ export function partTimes({schedule, transitions}) {
     times[at].end = Math.max(times[at].end, end[i]);
   });
   return times;
+}
+
+/**
+ * When an op, or a step of a transition, runs: {start, end, part (of the micro-batches, -1: as one task of them all)}, one
+ * for each part.
+ */
+export function timesOf({schedule, transitions}, kind, id, step = -1) {
+  const runs = (kind === "op" ? schedule : transitions).runs[id];
+  const apart = schedule.micro_batches;
+  if (runs > 1 && apart) {
+    return apart[kind].flatMap((of, i) => (of === id && apart.step[i] === step ? [{start: apart.start[i], end: apart.end[i], part: apart.part[i]}] : []));
+  }
+  if (kind === "op") return [{start: schedule.start[id], end: schedule.end[id], part: -1}];
+  const [, , , , start, end] = transitions.steps[id][step];
+  return [{start, end, part: -1}];
 }
 
 /** The rows of one device of the trace. */

@@ -187,7 +187,7 @@ function flowsTable(model, matrix) {
       el("tbody", {}, flows.map((flow, i) => el("tr", {}, el("th", {scope: "row"}, el("label", {}, boxes[i], ` ${flowTitle(model, flow)}`)),
           cells(flow).map((text) => el("td", {}, text)), el("td", {class: "text"}, PEERS[flow.peers]))),
       el("tr", {class: "sum"}, el("th", {scope: "row"}, "all"), el("td", {}, count(sum("count"))),
-          el("td", {"data-total": "moved", "data-value": sum("bytes")}, bytes(sum("bytes"))), el("td", {}, seconds(sum("seconds"))), el("td", {}))));
+          el("td", {"data-total": "moved", "data-value": sum("bytes")}, bytes(sum("bytes"))), el("td", {"data-total": "wire", "data-value": sum("seconds")}, seconds(sum("seconds"))), el("td", {}))));
 }
 
 // Collectives that are alike --------------------------------------------------------------------------------------------
@@ -219,6 +219,9 @@ function groupsTable(model, select) {
     {id: "held", title: "and bytes", value: (row) => removals[row]?.extra_bytes || null, show: (value) => `+${bytes(value)}`, width: "7em",
       hint: "that a device holds more"},
   ] : [];
+  const local = groups.every((group) => group.local === 0) ? [] : [
+    {id: "local", title: "Slices, copies", value: (row) => groups[row].local || null, show: seconds, sum: true, width: "7em",
+      hint: "that go with these collectives, and move nothing between devices"}];
   return new DataTable({
     name: "collectives that are alike", numRows: groups.length, sort: {id: "seconds", down: true},
     onSelect: (row) => select("transition", first(row)),
@@ -229,7 +232,9 @@ function groupsTable(model, select) {
       {id: "phase", title: "Phase", value: (row) => (reader(row) < 0 ? "end" : PHASES[model.graph.ops.phase[reader(row)]]), choices: true, width: "6.5em"},
       {id: "count", title: "Times", value: (row) => groups[row].count, show: count, sum: true, width: "5em",
         hint: "in a step; each time may be several collectives, one after the other"},
-      {id: "seconds", title: "Time", value: (row) => groups[row].seconds, show: seconds, sum: true, width: "7em"},
+      {id: "seconds", title: "Time", value: (row) => groups[row].seconds, show: seconds, sum: true, width: "7em",
+        hint: "of collectives, without slices and copies"},
+      ...local,
       {id: "exposed", title: "Exposed", value: (row) => groups[row].exposed, show: seconds, sum: true, width: "7em"},
       {id: "bytes", title: "Bytes", value: (row) => groups[row].bytes, show: bytes, sum: true, width: "7em"},
       ...pins,

@@ -90,6 +90,16 @@ TEST(GraphLayout, ManyBesideEachOtherWrap) {
   EXPECT_LT(layout.width, 2000);
 }
 
+TEST(GraphLayout, WhatNothingJoinsIsABlock) {
+  const std::vector<BoxSize> boxes = Boxes(12);
+  const BoxLayout block = LayOutBoxes(boxes, {}, false);  // as segments that are computed again
+  ExpectSound(boxes, {}, block);
+  EXPECT_EQ(block.width, 2 * 100 + 28);
+  EXPECT_GE(2 * block.height, block.width);
+  const std::vector<BoxEdge> chain = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}};
+  EXPECT_EQ(LayOutBoxes(boxes, chain, false).at[11].y, 0) << "beside the first one";
+}
+
 TEST(GraphLayout, CyclesAreLaidOut) {
   const std::vector<BoxSize> boxes = Boxes(3);
   const std::vector<BoxEdge> edges = {{0, 1}, {1, 0}, {1, 2}, {2, 0}};
