@@ -13,6 +13,7 @@ const std::vector<SimplifyPass>& AllSimplifyPasses() {
       {"batched products", simplify::BatchedProducts, true},
       {"spelled attention", simplify::SpelledAttention, true},
       {"spelled attention grad", simplify::SpelledAttentionGrad},
+      {"spelled softmax grad", simplify::SpelledSoftmaxGrad},
       {"einsum attention", simplify::EinsumAttention, true},
       {"repeated heads", simplify::RepeatedHeads, true},
       {"one-hot rows", simplify::OneHotRows, true},
