@@ -23,7 +23,7 @@
 namespace sbp::simplify {
 namespace {
 
-constexpr int kMostMoves = 8;  // between a sum of rows and what reads it
+constexpr int kMostRowMoves = 8;  // between a sum of rows and what reads it
 
 class SoftmaxGradReader : SpellingReader {
  public:
@@ -69,7 +69,7 @@ class SoftmaxGradReader : SpellingReader {
 
   // Through what keeps every element and their order.
   TensorId PastMoves(TensorId id) const {
-    for (int step = 0; step < kMostMoves; ++step) {
+    for (int step = 0; step < kMostRowMoves; ++step) {
       const Op* move = nullptr;
       for (const std::string_view type : {"Reshape", "Unsqueeze", "Squeeze", "Expand", "ReduceSum"}) {
         move = move == nullptr ? Made(id, type) : move;
