@@ -177,15 +177,15 @@ double LaunchSeconds(const DeviceSpec& device) {
   return device.queued_launch_seconds ? device.queued_launch_seconds->value : device.launch_seconds.value;
 }
 
-// Attention kernels reach less of the peak than the products they are made of, and compute scores again; but the op by
-// itself, with all its traffic, is what they take at most.
+// Attention kernels reach less of the peak than the products they are made of, and compute scores again: as the
+// operators of attention and of its derivatives are priced. A product by itself may take less, but not with the softmax
+// between, whose traffic the kernel saves.
 double FusedFlopSeconds(const DeviceSpec& device, const Work& work, const OpFusion& fusion) {
-  const double flops = FlopSeconds(device, work);
-  if (!fusion.in_attention || !fusion.anchor) return flops;
+  if (!fusion.in_attention || !fusion.anchor) return FlopSeconds(device, work);
   Work of_kernel = work;
   of_kernel.contraction.reset();
   of_kernel.flops *= fusion.flop_factor;
-  return std::min(FlopSeconds(device, of_kernel), std::max(flops, ByteSeconds(device, work.bytes)));
+  return FlopSeconds(device, of_kernel);
 }
 
 double FusedSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh,

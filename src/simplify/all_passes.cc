@@ -23,6 +23,7 @@ const std::vector<PassRow>& AllRows() {
       {{"batched products", simplify::BatchedProducts, true}, {"Reshape"}},
       {{"spelled attention", simplify::SpelledAttention, true}, {"Softmax"}},
       {{"spelled attention grad", simplify::SpelledAttentionGrad}, {"Softmax"}},
+      {{"spelled softmax grad", simplify::SpelledSoftmaxGrad}, {"Exp"}},
       {{"einsum attention", simplify::EinsumAttention, true}, {"Einsum"}},
       {{"repeated heads", simplify::RepeatedHeads, true}, {}},
       {{"one-hot rows", simplify::OneHotRows, true}, {"ScatterElements"}},

@@ -44,6 +44,7 @@ bool SpelledActivations(Graph& graph, const std::vector<bool>& computed);    // 
 bool SpelledAttention(Graph& graph, const std::vector<bool>& computed);      // spelled_attention.cc
 bool SpelledAttentionGrad(Graph& graph, const std::vector<bool>& computed);  // spelled_attention_grad.cc
 bool SpelledNorms(Graph& graph, const std::vector<bool>& computed);          // spelled_norms.cc
+bool SpelledSoftmaxGrad(Graph& graph, const std::vector<bool>& computed);    // spelled_softmax_grad.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);          // split_weights.cc
 bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);           // unpack_heads.cc
 bool UnsortRows(Graph& graph, const std::vector<bool>& computed);            // unsort_rows.cc

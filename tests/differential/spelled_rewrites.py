@@ -261,6 +261,26 @@ def pieces(spelling):
     return case
 
 
+def softmax_grad(spelling):
+    """By exp(x) and its sum, as JAX derives it."""
+    def case(b):
+        b.producer = "stablehlo"
+        x, y = b.input("x", "f32[2,6,6]"), b.input("y", "f32[2,6,6]")
+        power = b.op("Exp", b.op("Sub", x, b.op("ReduceMax", x, b.ints(2), keepdims=1)))
+        total = b.op("ReduceSum", power, b.ints(2), keepdims=0)
+        column = b.reshape(total, 2, 6, 1)
+        weights = b.op("Div", power, column)
+        d = b.op("Mul", weights, y)
+        square = b.op("Mul", b.reshape(total, 2, 6, 1), column) if spelling != "not squared" else column
+        part = b.op("Mul", b.op("Mul", d, b.op("Div", b.float(1), square)), power)
+        rows = b.op("ReduceSum", part, b.ints(1 if spelling == "other rows" else 2), keepdims=0)
+        rows = b.op("Neg", b.reshape(rows, 2, 6, 1))
+        rows = b.reshape(b.op("ReduceSum", rows, b.ints(2), keepdims=0), *((2, 1, 6) if spelling == "turned" else (2, 6, 1)))
+        other = y if spelling == "of another" else d
+        return [weights, b.op("Mul", b.op("Add", b.op("Div", other, column), rows), power)], {"Neg": int(spelling != "jax")}
+    return case
+
+
 PIECES = ("jax", "of others", "one piece", "shown", "read by a product")
 JOINT = ("torch", "by product", "no mask", "light mask", "other rows", "other scale", "other keys", "weights shown", "cotangent of all")
 CASES = {f"gelu, {s}": gelu(s) for s in GELUS}
@@ -270,6 +290,7 @@ CASES.update({f"layer norm, {s}": norm("layer", s) for s in ("no bias", "second 
 CASES.update({f"biased product, {s}": biased(s) for s in ("plain", "in front", "row", "column", "residual", "of batches", "read twice")})
 CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added", "added to ones", "of data", "added of data")})
 CASES.update({f"attention of all, {s}": unmasked(s) for s in ("products", "einsums", "turned", "turned another way", "hidden by data", "read twice")})
+CASES.update({f"softmax derivative, {s}": softmax_grad(s) for s in ("jax", "not squared", "other rows", "turned", "of another")})
 CASES.update({f"pieces read again, {s}": pieces(s) for s in PIECES})
 CASES.update({f"joint attention, {s}": joint(s) for s in JOINT})
 
