@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._values import bits_of_bf16, detached
+from ._values import PACKED, bits_of_lacked, detached, long_name, plain_dtype
 from .errors import InputError
 
 
@@ -24,9 +24,13 @@ def taken(value: Any) -> Given:
     import numpy
 
     try:
-        bits = bits_of_bf16(value)
-        if bits is not None:
-            return Given(bits, "bfloat16")
+        lacked = bits_of_lacked(value)
+        if lacked is not None:
+            bits, dtype = lacked
+            if dtype not in PACKED:
+                return Given(bits, long_name(dtype))  # "f8" begins numpy's name of another type
+            values = numpy.asarray(value).astype(plain_dtype(dtype))  # one a byte here, and packed in documents
+            return Given(values, values.dtype.name)
         value = detached(value)
         by_dlpack = not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__")
         array = numpy.from_dlpack(value) if by_dlpack else numpy.asarray(value)
@@ -35,9 +39,9 @@ def taken(value: Any) -> Given:
     if array.dtype.kind in "OUSTMm" or array.dtype.names is not None:
         raise InputError(f"an array of {array.dtype}: expected numbers")
     plain = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
-    if numpy.dtype(array.dtype.str) == array.dtype:
-        return Given(plain, array.dtype.name)
-    return Given(plain.view(f"u{array.dtype.itemsize}"), array.dtype.name)  # of ml_dtypes
+    if numpy.dtype(array.dtype.str) != array.dtype:  # of ml_dtypes, and no type of documents
+        raise InputError(f"an array of {array.dtype}, which is no element type here")
+    return Given(plain, array.dtype.name)
 
 
 def write_arrays(path: pathlib.Path, arrays: Mapping[str, Given]) -> pathlib.Path:

@@ -13,7 +13,8 @@ from .model import run_file
 
 def compute(call: Call) -> Any:
     """The results as numpy arrays, a list of arrays where a result is a sequence; a tuple where there are several.
-    Results of bf16 are of ml_dtypes' type where that is there; of other types that numpy lacks f32. Raises InputError, ExecutionError."""
+    Results of types that numpy lacks are of ml_dtypes' where that is there, else of f32, int8 or uint8. Raises InputError,
+    ExecutionError."""
     constants = constants_of(call)
     made = document(call, constants)
     arrays: dict[str, Any] = {}

@@ -65,8 +65,8 @@ class GlobalTensor(TensorLike):
         return self._history
 
     def local(self, rank: int) -> Any:
-        """A copy of the part of one device; ranks are row-major in the mesh. Of types that numpy lacks as f32,
-        but for bf16 where ml_dtypes is."""
+        """A copy of the part of one device; ranks are row-major in the mesh. Of types that numpy lacks as
+        ml_dtypes has them, where that is not there as f32, int8 or uint8."""
         if isinstance(rank, bool) or not hasattr(rank, "__index__") or not 0 <= rank < self._mesh.devices:
             raise CallError(f"rank {rank!r}: mesh {self._mesh} has ranks 0 to {self._mesh.devices - 1}")
         return self._parts[rank].copy()
@@ -117,7 +117,7 @@ def tensor(array: Any, mesh: MeshLike, sbp: Any) -> GlobalTensor:
     if given.dtype == numpy.float64 and not _values.is_array(array):
         given = given.astype("float32")
     dtype = _values.dtype_name(given.dtype)
-    if dtype == "string" or (dtype != "bf16" and given.dtype.kind not in "fiubc"):
+    if dtype == "string" or (dtype != "bf16" and _values.is_lacked(dtype)):
         raise CallError(f"a global tensor of {dtype}: expected a type of numbers that numpy has")
     devices = _layouts.parse_mesh(mesh)
     layout = _layouts.parse_layout(sbp, devices, given.ndim)

@@ -52,9 +52,9 @@ class Model:
     def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, *, progress: Progress = None,
             **options: Option) -> dict[str, Any]:
         """Executes this model on the CPU, with numpy arrays by input name (random where not given), and returns its
-        outputs likewise; arrays of other packages come by DLPack. Floats of any type are taken for floats. Outputs are of
-        the model's types: bf16 is ml_dtypes' where that package is, else f32; other types that numpy lacks are f32, i8 or
-        u8, without loss. With `mesh`: plans it first, options being those of `plan`, and runs the plan, threads being
+        outputs likewise; arrays of other packages come by DLPack. Floats of any type are taken for floats, integers of
+        8 bits for those of 4 and 2 where the values fit. Outputs are of the model's types: those that numpy lacks are
+        ml_dtypes' where that package is, else f32, int8 or uint8, without loss. With `mesh`: plans it first, options being those of `plan`, and runs the plan, threads being
         its devices. A training step, or another dtype, runs as a plan. Needs numpy."""
         refuse_unnamed(inputs)
         if mesh is not None:

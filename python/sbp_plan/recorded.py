@@ -355,5 +355,6 @@ def _parameter(tensor: RecordedTensor, array: Any, data: Any) -> dict[str, Any]:
         raise InputError(f'"{tensor.name}" holds more than a document can: save(path) writes it into a file of its own')
     file, name = data
     offset = file.tell()
-    file.write(array.tobytes())
-    return {**entry, "data": {"location": name, "offset": offset, "length": array.nbytes}}
+    content = _values.document_bytes(array)
+    file.write(content)
+    return {**entry, "data": {"location": name, "offset": offset, "length": len(content)}}

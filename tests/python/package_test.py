@@ -383,6 +383,45 @@ class Running(unittest.TestCase):
         self.assertEqual("float32", wide.dtype)
         numpy.testing.assert_array_equal(whole["y"], wide)
 
+    def test_arrays_of_every_type(self):
+        """Of each element type: what ml_dtypes has, and what holds its values where that is not; as input, as parameter from a
+        file, and out again."""
+        limits = {"i4": (-8, 7), "u4": (0, 15), "i2": (-2, 1), "u2": (0, 3)}
+        for dtype in sp._values.DTYPES:
+            if dtype == "string":
+                continue
+            low, high = limits.get(dtype, (0, 1) if dtype in ("bool", "f8e8m0") else (0, 6))
+            numbers = numpy.resize(numpy.arange(low, high + 1), 15).reshape(3, 5)  # an odd number of elements
+            if dtype == "f8e8m0":
+                numbers = 2.0 ** numbers
+            elif dtype in ("f4e2m1", *(name for name in sp._values.GROUPS["float"] if name.startswith("f8"))):
+                numbers = numpy.where(numbers == 5, 1.5, numbers)
+            plain = numbers.astype(sp._values.plain_dtype(dtype))
+            given = [plain]
+            if sp._values.lacked_dtype(dtype) is not None:
+                given.append(plain.astype(sp._values.lacked_dtype(dtype)))
+            with self.subTest(dtype), tempfile.TemporaryDirectory() as folder:
+                with sp.graph() as g:
+                    g.output(sp.ops.identity(g.input("x", (3, 5), dtype)), "y")
+                    # More elements than a document holds itself.
+                    w = numpy.resize(given[-1], (5, 1001))
+                    if sp._values.dtype_name(w.dtype) == dtype:
+                        g.output(sp.ops.identity(g.parameter("w", w)), "v")
+                g.save(pathlib.Path(folder) / "model.json")
+                model = sp.load(pathlib.Path(folder) / "model.json")
+                for array in given:
+                    outputs = model.run({"x": array})
+                    self.assertEqual(given[-1].dtype, outputs["y"].dtype)
+                    numpy.testing.assert_array_equal(plain, outputs["y"].astype(plain.dtype))
+                    if "v" in outputs:
+                        self.assertEqual(given[-1].dtype, outputs["v"].dtype)
+                        numpy.testing.assert_array_equal(w.astype(plain.dtype), outputs["v"].astype(plain.dtype))
+                if dtype in limits:
+                    wrong = plain.astype("int8")
+                    wrong[1, 2] = high + 1
+                    with self.assertRaisesRegex(sp.InputError, rf'"x".*{high + 1} at \[1, ?2\].*{dtype}.*{low} to {high}'):
+                        model.run({"x": wrong})
+
     def test_what_is_pickled_has_its_weights(self):
         """Also once the process that made it has ended; of a plan from a file whose model is gone, a warning says so."""
         with tempfile.TemporaryDirectory() as folder:
