@@ -293,7 +293,7 @@ def names_are_readable_from_afar(browser, inputs):
     sizes = page.evaluate("window.sizes")
     names = [size for text, size in sizes if text[:1] in ("▸", "▾", "●", "◐", "○")]
     expect(len(names) > 15, f"{len(names)} names")
-    expect(min(names) > 8.9 and min(size for _, size in sizes) >= 7, f"small letters: {sorted(sizes, key=lambda one: one[1])[:3]}")
+    expect(min(names) > 8.5 and min(size for _, size in sizes) >= 7, f"small letters: {sorted(sizes, key=lambda one: one[1])[:3]}")
     expect_quiet(page)
     page.close()
 

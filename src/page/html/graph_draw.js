@@ -92,7 +92,8 @@ export class GraphPainter {
     this.#frameSmallChanges([...small.values()].flat());
     if (zoom > 0.12) for (const group of groups) this.#drawMarks(group);
     this.ctx.globalAlpha = 1;
-    for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box);
+    const written = [];
+    for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box, written);
   }
 
   /** Of two plans: what differs is framed where it is too small for a sign, too. */
@@ -178,8 +179,8 @@ export class GraphPainter {
     ctx.strokeStyle = paint.frameLines[box.phase];
     ctx.lineWidth = 1.2;
     ctx.stroke();
-    if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
-    const title = {size: Math.max(13, Math.min(24, 10 / this.camera.zoom)), bold: true};
+    if (TITLE_HEIGHT * this.camera.zoom < 11) return false;
+    const title = {size: Math.max(13, Math.min(28, 10 / this.camera.zoom)), bold: true};
     const [y, right] = [box.y + 14 + title.size / 2, box.x + box.width - 12];
     const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, y, box.width - 20, title);
     const style = {size: Math.min(22, this.#sizeOf(11)), color: paint.quiet, right: true};
@@ -189,8 +190,8 @@ export class GraphPainter {
     return true;
   }
 
-  // From afar the names of large frames are written over what is in them, as on a map.
-  #drawBigTitle(box) {
+  // From afar the names of large frames are written over what is in them, as on a map, none over that of a larger one.
+  #drawBigTitle(box, written) {
     const {ctx, paint} = this;
     const {zoom} = this.camera;
     if (box.width * zoom < 60 || box.height * zoom < 44) return;
@@ -198,6 +199,9 @@ export class GraphPainter {
     const size = 11 / zoom;
     ctx.font = `bold ${size}px ${FONT}`;
     const {width} = this.#fit(text, box.width - size, ctx.font);
+    const room = {left: box.x, top: box.y, right: box.x + width + size, bottom: box.y + size * 1.5};
+    if (written.some(({left, top, right, bottom}) => room.left < right && left < room.right && room.top < bottom && top < room.bottom)) return;
+    written.push(room);
     ctx.globalAlpha = 0.85;
     ctx.fillStyle = paint.frames[box.phase][box.depth % 2];
     ctx.fillRect(box.x, box.y, width + size, size * 1.5);
