@@ -72,6 +72,17 @@ double WithoutFactors(const TensorFactors& dims, const TensorType& type) {
   return size;
 }
 
+// A masked factor is a product an index, among which rows are dealt: those of the result where an operand has the
+// factor (experts' matrices), those that are summed where the result alone has it (their gradients).
+void DealRows(const FactorMap& map, const std::vector<int64_t>& local_sizes, ContractionShape& shape) {
+  for (size_t f = 0; f < local_sizes.size(); ++f) {
+    if (!map.factors[f].masked) continue;
+    shape.batch *= static_cast<double>(local_sizes[f]);
+    (InSecond(map, f) ? shape.m : shape.k) /= static_cast<double>(map.factors[f].size);
+    shape.uneven = shape.uneven || InSecond(map, f);
+  }
+}
+
 // Sizes of the local product: letters of the first factor and the result, of the second, of both alone, of all. Rows
 // are also what else the result has, and sums run over what else the second operand has.
 ContractionShape LocalContraction(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
@@ -94,6 +105,7 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
   shape.k = WithoutFactors(map.operands[second], instance.operands[second]);
   shape.m = WithoutFactors(map.results[0], instance.results[0]);
   for (size_t f = 0; f < sizes.size(); ++f) {
+    if (map.factors[f].masked) continue;
     switch (classes[f]) {
       case FactorClass::kReduced:
         shape.k *= static_cast<double>(sizes[f]);
@@ -106,6 +118,7 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
         break;
     }
   }
+  DealRows(map, sizes, shape);
   return shape;
 }
 

@@ -24,9 +24,14 @@ double CeilingOf(const ContractionSpec& spec, DType dtype) {
   return nearest->second.value;
 }
 
+double Tiles(const ContractionShape& shape, double tile) {
+  const double rows = shape.uneven ? shape.m / tile + 0.5 : std::ceil(shape.m / tile);
+  return shape.batch * rows * std::ceil(shape.n / tile);
+}
+
 // Part of the units' time that tiles of this size fill, over whole rounds of them.
 double Waves(const ContractionShape& shape, double tile, double units) {
-  const double tiles = shape.batch * std::ceil(shape.m / tile) * std::ceil(shape.n / tile);
+  const double tiles = Tiles(shape, tile);
   return shape.batch * shape.m * shape.n / (tile * tile * units * std::ceil(tiles / units));
 }
 
@@ -71,7 +76,7 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
   const ContractionSpec& spec = device.contraction;
   const double tile = spec.tile.value, units = spec.units.value;
   double waves = std::max(Waves(shape, tile, units), 0.5 * Waves(shape, tile / 2, units));
-  const double tiles = shape.batch * std::ceil(shape.m / tile) * std::ceil(shape.n / tile);
+  const double tiles = Tiles(shape, tile);
   if (tiles < units) {  // too few tiles: each is summed in as many pieces as units are left, if they are deep enough
     const double pieces = std::min(std::floor(units / tiles), std::max(1.0, std::floor(shape.k / (4 * tile))));
     waves = std::max(waves, Waves(shape, tile, units) * pieces);

@@ -30,6 +30,7 @@ struct Cost {
 // The local shape of a contraction: `batch` products of m x k by k x n.
 struct ContractionShape {
   double batch = 1, m = 1, n = 1, k = 1;
+  bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts
 };
 
 // Work of one op on one device.
@@ -44,7 +45,8 @@ struct Work {
 // Part of its peak that the device reaches in a contraction of this shape, above 0: its ceiling x k / (k + depth) x
 // waves, the part of its units' tile rounds that the output fills: with t = batch x ceil(m / tile) x ceil(n / tile)
 // tiles on u units, batch x m x n / (tile^2 x u x ceil(t / u)), where what does not fill one round of tiles is cut into
-// smaller tiles (of a quarter, at half the speed) or along k. At least kLeastEfficiency.
+// smaller tiles (of a quarter, at half the speed) or along k. Products of uneven m fill half of their last row of tiles
+// on average: m / tile + 1/2 in place of ceil(m / tile). At least kLeastEfficiency.
 inline constexpr double kLeastEfficiency = 1e-3;
 double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
 

@@ -18,12 +18,7 @@ namespace {
 
 constexpr double kShareOfSchedule = 0.2;  // of the time: the search for a shorter schedule
 
-Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options) {
-  if (problem.mesh.num_devices() == 1) {
-    return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
-  }
-  const SearchOptions search = SearchOptionsOf(options);
-  if (std::optional<Assignment> again = Replan(problem, options, search)) return *std::move(again);
+Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
   StrategyOptions of_sum = options;
   if (search.seconds > 0 && search.objective == Objective::kSchedule)
     of_sum.values["time"] = (1 - kShareOfSchedule) * search.seconds;
@@ -36,6 +31,20 @@ Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& o
   }
   if (search.uniform < 0 || options.only_bound) return found;
   return MakeRegular(problem, options, search, std::move(found));
+}
+
+Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options) {
+  if (problem.mesh.num_devices() == 1) {
+    return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
+  }
+  const SearchOptions search = SearchOptionsOf(options);
+  if (std::optional<Assignment> again = Replan(problem, options, search)) return *std::move(again);
+  if (!LeadsAstray(problem, options)) return SearchWhole(problem, options, search);
+  StrategyOptions afresh = options;
+  afresh.start_answer.reset();
+  afresh.start_signatures.clear();
+  afresh.start_sources.clear();
+  return SearchWhole(problem, afresh, search);
 }
 
 }  // namespace

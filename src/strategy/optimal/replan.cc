@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/ids.h"
@@ -31,13 +32,13 @@ namespace {
 // Ops from what changed, as far as the search looks, one after the other while the last two gained something.
 constexpr int kRadii[] = {1, 3, 6, 12};
 constexpr int kRadiiWithoutGain = 2;
-constexpr size_t kMostReaders = 16;        // of a tensor through which a neighbourhood grows
-constexpr double kMostOfOps = 0.25;        // that are searched again
-constexpr double kMostDearer = 0.03;       // than the earlier plan
-constexpr double kMostOfBoundLost = 0.02;  // by pins that are gone
-constexpr double kEffortNearby = 0.02;     // of a network's search, about seconds
-constexpr const char* kAsksForWork[] = {"effort", "time", "gap", "uniform"};  // options that say what to search for
-constexpr double kWorthIt = 1e-6;                                             // of a plan's seconds
+constexpr size_t kMostReaders = 16;                                // of a tensor through which a neighbourhood grows
+constexpr double kMostOfOps = 0.25;                                // that are searched again
+constexpr double kMostDearer = 0.03;                               // than the earlier plan
+constexpr double kMostOfBoundLost = 0.02;                          // by pins that are gone
+constexpr double kEffortNearby = 0.02;                             // of a network's search, about seconds
+constexpr const char* kAsksForWork[] = {"effort", "time", "gap"};  // options that say what to search for
+constexpr double kWorthIt = 1e-6;                                  // of a plan's seconds
 
 class Replanner {
  public:
@@ -238,12 +239,25 @@ class Replanner {
   PriceWeights weights_;
 };
 
+// Another uniformity than the earlier plan's is work, too; that one goes on unasked.
+bool AsksForWork(const StrategyOptions& options) {
+  const auto is_asked = [&](const char* option) { return options.values.contains(option); };
+  if (std::ranges::any_of(kAsksForWork, is_asked)) return true;
+  const auto uniform = options.values.find("uniform");
+  if (uniform == options.values.end()) return false;
+  const double* share = std::get_if<double>(&uniform->second);
+  return share == nullptr || options.start_answer->plan->options.uniform != *share;
+}
+
 }  // namespace
 
+bool LeadsAstray(const Problem& problem, const StrategyOptions& options) {
+  if (!options.start_answer || options.only_bound || AsksForWork(options)) return false;
+  return !FindChangedPins(*problem.graph, options.start_answer->pins, problem.pins).empty();
+}
+
 std::optional<Assignment> Replan(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
-  if (!options.start_answer || options.only_bound) return std::nullopt;
-  const auto is_asked = [&](const char* option) { return options.values.contains(option); };
-  if (std::ranges::any_of(kAsksForWork, is_asked)) return std::nullopt;
+  if (!options.start_answer || options.only_bound || AsksForWork(options)) return std::nullopt;
   const auto is_known = [](const auto& signature) { return signature.has_value(); };
   if (!std::ranges::all_of(options.start_signatures, is_known)) return std::nullopt;
   return Replanner(problem, options, search).Run();

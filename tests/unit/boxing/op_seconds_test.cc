@@ -130,10 +130,10 @@ TEST(OpSeconds, OfAConvolutionAreThoseOfAProductWithItsWindowInTheSums) {
                                      {.present = true, .type = {DType::kBF16, {256, 128, 7, 7}}}});
   const Work work = WorkOf(*conv, MakeCandidates(conv, mesh).candidates.front(), mesh);
   ASSERT_TRUE(work.contraction.has_value());
-  const auto [batch, m, n, k] = *work.contraction;
-  EXPECT_EQ(k, 128 * 7 * 7);
-  EXPECT_EQ(batch * m * n, 64.0 * 256 * 24 * 24);
-  EXPECT_EQ(2 * batch * m * n * k, work.flops);
+  const ContractionShape& shape = *work.contraction;
+  EXPECT_EQ(shape.k, 128 * 7 * 7);
+  EXPECT_EQ(shape.batch * shape.m * shape.n, 64.0 * 256 * 24 * 24);
+  EXPECT_EQ(2 * shape.batch * shape.m * shape.n * shape.k, work.flops);
   const RuleInstanceRef product = Product();
   const Work of_product = WorkOf(*product, MakeCandidates(product, mesh).candidates.front(), mesh);
   EXPECT_EQ(of_product.contraction->k, 256);
@@ -166,6 +166,53 @@ TEST(OpSeconds, OfATableThoseOfTheRowsThatAreWanted) {
     if (!signature.inputs[0][0].is_broadcast() || !signature.inputs[1][0].is_broadcast()) continue;
     EXPECT_EQ(bytes(all, candidate), 2 * 64 * 2 + 1000 * 64 * 2 + 1000 * 8);
   }
+}
+
+TEST(OpSeconds, OfGroupedProductsAreThoseOfAProductAnExpert) {
+  constexpr int64_t kRows = 4096, kExperts = 16, kWidth = 512, kHidden = 256;
+  const Cluster cluster = *FindPreset("8xH100");
+  const Attributes none;
+  const auto shape_on = [&](const char* mesh_text, const RuleInstanceRef& op, size_t operand) {
+    const Mesh mesh = *ParseMesh(mesh_text);
+    for (const Candidate& candidate : MakeCandidates(op, mesh).candidates) {
+      const Sbp layout = candidate.signature.inputs[operand][0];
+      if (mesh.num_devices() == 1 || layout.is_split(0)) return *WorkOf(*op, candidate, mesh).contraction;
+    }
+    ADD_FAILURE() << "no such candidate";
+    return ContractionShape{};
+  };
+  const RuleInstanceRef product = Move("sbp::GroupedMatMul", none,
+                                       {{.present = true, .type = {DType::kBF16, {kRows, kHidden}}},
+                                        {.present = true, .type = {DType::kBF16, {kExperts, kHidden, kWidth}}},
+                                        {.present = true, .type = {DType::kI64, {kRows}}}});
+  const ContractionShape whole = shape_on("a=1", product, 0);
+  EXPECT_TRUE(whole.uneven);
+  EXPECT_EQ(whole.batch, kExperts);
+  EXPECT_EQ(whole.m, kRows / kExperts);
+  EXPECT_EQ(whole.n, kWidth);
+  EXPECT_EQ(whole.k, kHidden);
+  const ContractionShape rows = shape_on("a=4", product, 0);  // fewer rows of each expert
+  EXPECT_EQ(rows.batch, kExperts);
+  EXPECT_EQ(rows.m, kRows / kExperts / 4);
+  const ContractionShape experts = shape_on("a=4", product, 1);  // fewer experts
+  EXPECT_EQ(experts.batch, kExperts / 4);
+  EXPECT_EQ(experts.m, kRows / kExperts);
+  ContractionShape even = whole;
+  even.uneven = false;
+  EXPECT_LT(ContractionEfficiency(cluster.device, DType::kBF16, whole),
+            ContractionEfficiency(cluster.device, DType::kBF16, even));
+
+  Attributes of_experts;
+  of_experts["experts"] = kExperts;
+  const RuleInstanceRef gradient = Move("sbp::GroupedOuter", of_experts,
+                                        {{.present = true, .type = {DType::kBF16, {kRows, kHidden}}},
+                                         {.present = true, .type = {DType::kBF16, {kRows, kWidth}}},
+                                         {.present = true, .type = {DType::kI64, {kRows}}}});
+  const ContractionShape summed = shape_on("a=1", gradient, 0);
+  EXPECT_EQ(summed.batch, kExperts);
+  EXPECT_EQ(summed.m, kHidden);
+  EXPECT_EQ(summed.n, kWidth);
+  EXPECT_EQ(summed.k, kRows / kExperts);
 }
 
 TEST(OpSeconds, NoCandidateTakesLessThanTheLeast) {

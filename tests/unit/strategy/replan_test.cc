@@ -151,15 +151,24 @@ TEST(Replan, LeavesTheSearchToThoseWhoAskForWork) {
   const ListedProblem before = MakeListedProblem(graph, *ParseMesh("4"));
   graph.pins["w6"] = NdSbp(1);
   const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
-  const Plan plan = BoundedPlanOf(before, *OptimalStrategy().solve(before.problem, {}));
+  Plan plan = BoundedPlanOf(before, *OptimalStrategy().solve(before.problem, {}));
+  plan.options.uniform = 0.01;  // as every plan has one
   StrategyOptions options = OptionsFrom(before, plan);
   EXPECT_FALSE(Replan(before.problem, options, SearchOptionsOf(options)));  // nothing has changed
   options.memory_limit = 1'000'000'000'000;
   EXPECT_TRUE(Replan(before.problem, options, SearchOptionsOf(options)));
   options.memory_limit.reset();
   EXPECT_TRUE(Replan(made.problem, options, SearchOptionsOf(options)));
+  options.values["uniform"] = 0.01;  // as --start takes over from the plan
+  EXPECT_TRUE(Replan(made.problem, options, SearchOptionsOf(options)));
+  EXPECT_TRUE(LeadsAstray(made.problem, options));
+  EXPECT_FALSE(LeadsAstray(before.problem, options));
+  options.values["uniform"] = 0.05;
+  EXPECT_FALSE(Replan(made.problem, options, SearchOptionsOf(options)));
+  options.values.clear();
   options.values["effort"] = 2.0;
   EXPECT_FALSE(Replan(made.problem, options, SearchOptionsOf(options)));
+  EXPECT_FALSE(LeadsAstray(made.problem, options));
   options.values.clear();
   options.start_signatures[3].reset();
   EXPECT_FALSE(Replan(made.problem, options, SearchOptionsOf(options)));
