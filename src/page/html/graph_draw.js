@@ -7,6 +7,8 @@ import {SHARING, inkOn, overlayColor} from "./overlays.js";
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
 const FAINT = 0.25;
 const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
+const FAR_TEXT = 7.5;  // pixels, of what is written from afar
+const LEAST_STRIP = 9;  // pixels: lower titles of frames are written over what is in them
 const PAINT = {
   light: {
     changed: "#a8480a", paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf",
@@ -103,7 +105,8 @@ export class GraphPainter {
     }
     if (zoom > 0.12) for (const group of groups) this.#drawMarks(group);
     this.ctx.globalAlpha = 1;
-    for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box);
+    const written = [];
+    for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box, written);
   }
 
   /** Of two plans, where only changes are asked for: what did not change is faint. */
@@ -160,16 +163,18 @@ export class GraphPainter {
     ctx.strokeStyle = paint.frameLines[box.phase];
     ctx.lineWidth = 1.2;
     ctx.stroke();
-    if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
-    const [y, right] = [box.y + 21, box.x + box.width - 12];
-    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, y, box.width - 100, {size: 13, bold: true});
+    if (TITLE_HEIGHT * this.camera.zoom < LEAST_STRIP) return false;
+    const size = Math.max(13, FAR_TEXT / this.camera.zoom);
+    const [y, right] = [box.y + 16.5 + size * 0.36, box.x + box.width - 12];
+    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, y, box.width - (size > 13 ? 20 : 100), {size, bold: true});
     const style = {size: 11, color: paint.quiet, right: true};
     this.#text(this.facts.shareText(box), right, y, box.width - taken - 32, style);
     return true;
   }
 
-  // From afar the names of large frames are written over what is in them, as on a map.
-  #drawBigTitle(box) {
+  // From afar the names of large frames are written over what is in them, as on a map: outer ones first, and none over
+  // another one. `written`: the rectangles of those that stand.
+  #drawBigTitle(box, written) {
     const {ctx, paint} = this;
     const {zoom} = this.camera;
     if (box.width * zoom < 60 || box.height * zoom < 44) return;
@@ -177,6 +182,9 @@ export class GraphPainter {
     const size = 11 / zoom;
     ctx.font = `bold ${size}px ${FONT}`;
     const {width} = this.#fit(text, box.width - size, ctx.font);
+    const room = {left: box.x, top: box.y, right: box.x + width + size, bottom: box.y + size * 1.5};
+    if (written.some((other) => meet(other, room))) return;
+    written.push(room);
     ctx.globalAlpha = 0.85;
     ctx.fillStyle = paint.frames[box.phase][box.depth % 2];
     ctx.fillRect(box.x, box.y, width + size, size * 1.5);
@@ -203,8 +211,8 @@ export class GraphPainter {
     ctx.strokeStyle = paint.border;
     ctx.stroke();
     if (facts.isChanged(box)) this.#drawChange(front);
-    if (this.camera.zoom < 0.3) return;
     const ink = inkOn(fill);
+    if (this.#drawFarTitle(front, `▸ ${facts.titleOf(box)}`, ink)) return this.#drawBar(box, front);
     this.#text(`▸ ${facts.titleOf(box)}`, box.x + 8, box.y + 17, front.width - 16, {bold: true, color: ink});
     this.#text(facts.shareText(box), box.x + 8, box.y + 32, front.width - 16, {size: 10, color: ink});
     this.#drawSummary(box, front, ink);
@@ -224,6 +232,15 @@ export class GraphPainter {
     ctx.roundRect(x + width - 9, y + height - 9, 15, 13, 3);
     ctx.fill();
     this.#text("≠", x + width - 6, y + height + 1.5, 14, {size: 11, bold: true, color: paint.paper});
+  }
+
+  /** From afar one word or two in the middle of a box, as large as can be read. False: it is near enough for more. */
+  #drawFarTitle(box, text, color) {
+    const {zoom} = this.camera;
+    if (12 * zoom >= LEAST_TEXT) return false;
+    const size = FAR_TEXT / zoom;
+    if (size < box.height) this.#text(text, box.x + 3 / zoom, box.y + box.height / 2 + size * 0.36, box.width - 6 / zoom, {size, bold: true, color});
+    return true;
   }
 
   // The collectives inside, by kind.
@@ -257,8 +274,8 @@ export class GraphPainter {
     ctx.lineWidth = 1;
     ctx.stroke();
     if (facts.isChanged(box)) this.#drawChange(box);
-    if (this.camera.zoom < 0.28) return;
     const ink = inkOn(fill);
+    if (this.#drawFarTitle(box, model.opType(op), ink)) return;
     const sign = model.bare ? "" : `${SHARING[model.decisions.sharing[op]].sign} `;
     const value = facts.valueText(box);
     const taken = this.#text(value, box.x + box.width - 6, box.y + 15, 84, {size: 10, color: ink, right: true});
@@ -494,6 +511,10 @@ export function drawMinimap(ctx, scene, camera, theme, size) {
 function nameTail(name) {
   const at = name.lastIndexOf("/", name.length - 2);
   return name.length > 300 ? name.slice(0, 300) : at < 0 || name.length - at > 120 ? name : name.slice(at + 1);
+}
+
+function meet(a, b) {
+  return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 }
 
 function distance([ax, ay], [bx, by]) {

@@ -9,14 +9,19 @@ import {byTime, transitionLine} from "./side_op.js";
 
 const MOST_TYPES = 24;
 
+/** Breaks before what stands in parentheses only: "13.1 us", "(4 × 3.27 us)". */
+function figureCell(text) {
+  return el("td", {class: "number"}, text.split(/ (?=\()/).map((figure, i) => [i > 0 ? " " : null, el("span", {class: "figure"}, figure)]));
+}
+
 function stepTable(model, transition) {
   const {steps, kinds} = model.transitions;
   const runs = model.transitions.runs[transition];
-  return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", "begins", "ends"]
+  return el("table", {class: "plain steps"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", "begins", "ends"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, steps[transition]
       .map(([kind, axis, time, moved, start, end]) => el("tr", {},
           el("td", {}, `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`),
-          [inAStep(time, runs), inAStep(moved, runs, bytes), seconds(start), seconds(end)].map((text) => el("td", {class: "number"}, text))))));
+          [inAStep(time, runs), inAStep(moved, runs, bytes), seconds(start), seconds(end)].map(figureCell)))));
 }
 
 /** The pin that removes it with the least more, where the page knows one (src/page/removals_section.cc). */
