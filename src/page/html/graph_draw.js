@@ -8,6 +8,7 @@ const FONT = '"DejaVu Sans", Verdana, sans-serif';
 const FAINT = 0.25;
 const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
 const FAR_TEXT = 7.5;  // pixels, of what is written from afar
+const MAP_TEXT = 9;  // pixels, of names of frames whose strips are lower than LEAST_STRIP
 const LEAST_STRIP = 9;  // pixels: lower titles of frames are written over what is in them
 const PAINT = {
   light: {
@@ -172,24 +173,26 @@ export class GraphPainter {
     return true;
   }
 
-  // From afar the names of large frames are written over what is in them, as on a map: outer ones first, and none over
-  // another one. `written`: the rectangles of those that stand.
+  // From afar the names of large frames are written as on a map, higher than their strips, so that they cover no box in
+  // them: outer ones first, and none over another one. `written`: the rectangles of those that stand.
   #drawBigTitle(box, written) {
     const {ctx, paint} = this;
     const {zoom} = this.camera;
     if (box.width * zoom < 60 || box.height * zoom < 44) return;
     const text = `▾ ${this.facts.titleOf(box)}`;
-    const size = 11 / zoom;
+    const size = MAP_TEXT / zoom;
+    const height = size * 1.4;
+    const top = box.y + TITLE_HEIGHT - height;
     ctx.font = `bold ${size}px ${FONT}`;
     const {width} = this.#fit(text, box.width - size, ctx.font);
-    const room = {left: box.x, top: box.y, right: box.x + width + size, bottom: box.y + size * 1.5};
+    const room = {left: box.x, top, right: box.x + width + size, bottom: top + height};
     if (written.some((other) => meet(other, room))) return;
     written.push(room);
     ctx.globalAlpha = 0.85;
     ctx.fillStyle = paint.frames[box.phase][box.depth % 2];
-    ctx.fillRect(box.x, box.y, width + size, size * 1.5);
+    ctx.fillRect(box.x, top, width + size, height);
     ctx.globalAlpha = 1;
-    this.#text(text, box.x + size / 2, box.y + size * 1.15, box.width - size, {size, bold: true});
+    this.#text(text, box.x + size / 2, top + size * 1.06, box.width - size, {size, bold: true});
   }
 
   #drawGroup(box) {

@@ -99,8 +99,8 @@ class MemoryView {
     }
     this.curve.parts.forEach((part, i) => area(seriesFill(context, SERIES[i % SERIES.length], theme), (p) => part[p]));
     this.#drawTop(context, columns, colors, y);
-    this.#drawLines(context, plot, colors, y);
     this.#drawMarks(context, plot, colors, y);
+    this.#drawLines(context, plot, colors, y);
   }
 
   /** One per pixel: the fullest of the positions that fall on it. */
