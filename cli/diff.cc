@@ -42,6 +42,9 @@ Status Diff(const DiffFlags& flags) {
   if (!flags.page.empty() && !page_alone && !IsPagePath(flags.page)) {
     return UsageError(StrCat(Quote(flags.page), ": a page's extension is html or htm; the text goes to stdout"));
   }
+  if (!flags.page.empty() && flags.output.layout_notation() != Notation::kSbp) {
+    return UsageError("--notation dims-mapping is for the text alone; a page (-o) spells layouts as sbp");
+  }
   SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
   if (!flags.page.empty()) SBP_RETURN_IF_ERROR(WritePageOf(a, b, flags));

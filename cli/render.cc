@@ -40,6 +40,7 @@ struct RenderFlags {
   std::string format;
   std::string trace;
   RenderOptions options;
+  bool max_nodes_given = false;
   OutputFlags output;
 };
 
@@ -62,7 +63,22 @@ Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
 
 constexpr std::string_view kPage = "html";
 
+// A page shows every view, opens what its reader clicks, and spells layouts in one way.
+Status RefusePictureFlags(const RenderFlags& flags) {
+  constexpr std::string_view kOther = " is for pictures and tables; a page (-o FILE.html) ";
+  if (!flags.options.expand.empty()) return UsageError(StrCat("--expand", kOther, "opens scopes by clicks"));
+  if (!flags.options.view.empty()) {
+    return UsageError(
+        StrCat(flags.max_nodes_given ? "--max-nodes" : "--view", kOther, "holds all views and folds itself"));
+  }
+  if (flags.output.layout_notation() != Notation::kSbp) {
+    return UsageError(StrCat("--notation dims-mapping", kOther, "spells layouts as sbp"));
+  }
+  return OkStatus();
+}
+
 Status RenderPage(const RenderFlags& flags) {
+  SBP_RETURN_IF_ERROR(RefusePictureFlags(flags));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
   std::optional<TraceFile> trace;
@@ -140,7 +156,8 @@ Command SetupRender(CLI::App& app) {
       ->allow_extra_args(false);
   AddNotationFlag(app, flags->output);
   return [flags, max_nodes] {
-    if (flags->options.view.empty() && max_nodes->count() > 0) flags->options.view = "graph";
+    flags->max_nodes_given = flags->options.view.empty() && max_nodes->count() > 0;
+    if (flags->max_nodes_given) flags->options.view = "graph";
     return Render(*flags);
   };
 }

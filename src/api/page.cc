@@ -1,6 +1,8 @@
 #include "api/page.h"
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "page/page.h"
@@ -20,22 +22,23 @@ Result<std::optional<Problem>> ProblemOf(const Plan& plan, const RuleSet& rules)
 
 }  // namespace
 
-Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules, const TraceFile* trace) {
+Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules, const TraceFile* trace, std::string_view file) {
   std::optional<PlanTrace> read;
   if (trace != nullptr) {
     SBP_ASSIGN_OR_RETURN(read, ReadTrace(trace->text, trace->path, plan));
   }
   SBP_ASSIGN_OR_RETURN(const std::optional<Problem> problem, ProblemOf(plan, rules));
-  return WritePage(plan, {.problem = problem ? &*problem : nullptr, .trace = read ? &*read : nullptr});
+  return WritePage(
+      plan, {.file = std::string(file), .problem = problem ? &*problem : nullptr, .trace = read ? &*read : nullptr});
 }
 
 Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before, const Plan& after,
-                                const RuleSet& rules_after) {
+                                const RuleSet& rules_after, std::string_view file_before, std::string_view file_after) {
   SBP_ASSIGN_OR_RETURN(const std::optional<Problem> first, ProblemOf(before, rules_before));
   SBP_ASSIGN_OR_RETURN(const std::optional<Problem> second, ProblemOf(after, rules_after));
-  return WriteDiffPage(
-      before, after,
-      {.before = {.problem = first ? &*first : nullptr}, .after = {.problem = second ? &*second : nullptr}});
+  return WriteDiffPage(before, after,
+                       {.before = {.file = std::string(file_before), .problem = first ? &*first : nullptr},
+                        .after = {.file = std::string(file_after), .problem = second ? &*second : nullptr}});
 }
 
 }  // namespace sbp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "plan/plan.h"
@@ -16,10 +17,13 @@ struct TraceFile {
 
 // Of a plan, with what is known of it from its rules (RulesOfPlan): candidates and their prices; or of a bare graph.
 // `trace`: a run of the plan, to be drawn beside it. Error (kBadInput): it is no trace, or one of another plan.
-Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules, const TraceFile* trace = nullptr);
+// `file`: the plan's (PageOptions::file).
+Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules, const TraceFile* trace = nullptr,
+                               std::string_view file = {});
 
 // Two plans side by side.
 Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before, const Plan& after,
-                                const RuleSet& rules_after);
+                                const RuleSet& rules_after, std::string_view file_before = {},
+                                std::string_view file_after = {});
 
 }  // namespace sbp

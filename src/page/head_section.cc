@@ -6,6 +6,7 @@
 #include "page/sections.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
+#include "render/facts.h"
 #include "report/report.h"
 #include "sbp/mesh.h"
 #include "schedule/measure.h"
@@ -15,6 +16,8 @@ namespace sbp {
 Json HeadSection(const PageFacts& facts) {
   const Plan& plan = facts.plan;
   Json head = {{"name", plan.graph.name.empty() ? plan.model_path : plan.graph.name},
+               {"title", TitleOf(plan).front()},
+               {"file", facts.options.file},
                {"model", plan.model_path},
                {"version", plan.version.empty() ? std::string(Version()) : plan.version},
                {"bare", facts.bare},

@@ -37,6 +37,14 @@ class Parts {
   std::vector<uint8_t> of_buffer_;
 };
 
+Json Physical(const Plan& plan) {
+  if (!plan.physical) return nullptr;
+  return {{"arena_bytes", plan.physical->arena_bytes},
+          {"micro_batches", plan.physical->micro_batches},
+          {"registers", plan.physical->registers.size()},
+          {"tasks", plan.physical->tasks.size()}};
+}
+
 }  // namespace
 
 Json MemorySection(const PageFacts& facts) {
@@ -64,6 +72,7 @@ Json MemorySection(const PageFacts& facts) {
           {"parts", parts.Names()},
           {"workspace_bytes", plan.memory.workspace_bytes},
           {"peak_bytes", plan.memory.peak_bytes},
+          {"physical", Physical(plan)},
           {"limit_bytes", plan.options.memory_limit ? Json(*plan.options.memory_limit) : Json()},
           {"device_bytes", plan.cluster.device.memory_bytes.value}};
 }

@@ -9,6 +9,7 @@
 #include "io/deflate.h"
 #include "page/modules.h"
 #include "page/sections.h"
+#include "render/facts.h"
 
 namespace sbp {
 namespace {
@@ -73,16 +74,17 @@ Result<std::string> Frame(std::string_view title, const Json& document) {
 Result<std::string> WritePage(const Plan& plan, const PageOptions& options) {
   Json document = {{"format", kFormat}, {"plans", Json::array()}};
   document["plans"].push_back(PlanDocument(plan, options));
-  const std::string name = document["plans"][0]["head"]["name"];
-  return Frame(name, document);
+  const std::string model = TitleOf(plan).front();
+  return Frame(IsBareGraph(plan) ? model : StrCat(model, " · ", PlanHeadline(plan)), document);
 }
 
 Result<std::string> WriteDiffPage(const Plan& before, const Plan& after, const DiffPageOptions& options) {
   Json document = {{"format", kFormat}, {"plans", Json::array()}};
   document["plans"].push_back(PlanDocument(before, options.before));
   document["plans"].push_back(PlanDocument(after, options.after));
-  const std::string name = document["plans"][0]["head"]["name"];
-  return Frame(StrCat(name, ": two plans"), document);
+  const bool named = !options.before.file.empty() && !options.after.file.empty();
+  const std::string plans = named ? StrCat(options.before.file, " → ", options.after.file) : "two plans";
+  return Frame(StrCat(TitleOf(before).front(), ": ", plans), document);
 }
 
 }  // namespace sbp

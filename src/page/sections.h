@@ -42,7 +42,8 @@ std::span<const SectionRow> AllSections();
 
 // The sections -------------------------------------------------------------------------------------------------------
 
-// name, version, mesh {axes [[name, size]], ranks}, cluster {name, device, memory_bytes, devices_per_node}, strategy,
+// name, title (the model as all pictures call it: render/facts.h, TitleOf), file (PageOptions::file), version,
+// warnings, mesh {axes [[name, size]], ranks}, cluster {name, device, memory_bytes, devices_per_node}, strategy,
 // measure, memory_limit; `summary`: what `infer --format json` prints (report.h, SummaryJson), null of a bare graph.
 Json HeadSection(const PageFacts& facts);
 
@@ -90,7 +91,8 @@ Json ScheduleSection(const PageFacts& facts);
 
 // What memory holds: op_at (per position of the order of a step: the op that runs or is prepared), lifetimes {bytes,
 // first, last (positions), tensor, transition (-1: none), kind (of `kinds`), part (of `parts`: what the summary splits
-// the peak into)}, kinds, parts, workspace_bytes, peak_bytes, limit_bytes (null: none), device_bytes.
+// the peak into)}, kinds, parts, workspace_bytes, peak_bytes, physical {arena_bytes (of a device), micro_batches,
+// registers, tasks (their numbers)} (null: the plan has no physical plan), limit_bytes (null: none), device_bytes.
 Json MemorySection(const PageFacts& facts);
 
 // Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a

@@ -21,7 +21,8 @@ namespace {
 struct RawEvent {
   std::string phase, name, process_name;
   int64_t process = 0, thread = 0, micro_batch = 0;
-  double start = 0, duration = 0;  // microseconds
+  std::optional<double> start, duration;  // microseconds; none: missing, or no number
+  size_t number = 0;                      // of the file's events, from 0
 };
 
 // Keeps what is asked of events, whatever else the file holds: memory stays small beside that of the text.
@@ -51,7 +52,10 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_object(size_t /*size*/) override {
     if (depth_ == kEvent) in_args_ = key_ == "args";
-    if (++depth_ == kEvent && in_events_) event_ = {};
+    if (++depth_ == kEvent && in_events_) {
+      event_ = {};
+      event_.number = num_events_++;
+    }
     return true;
   }
   bool end_object() override {
@@ -101,6 +105,7 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
   std::string_view text_;
   std::string key_;
   RawEvent event_;
+  size_t num_events_ = 0;
   int depth_ = 0;
   bool in_events_ = false, in_args_ = false;
 };
@@ -168,6 +173,29 @@ class EventNames {
   std::map<std::tuple<uint32_t, uint32_t, std::string_view>, size_t> seen_;
 };
 
+// Longer than any run that is traced: what ends later has a time of another clock, or none at all.
+constexpr double kMostSeconds = 86'400;
+
+std::string EventText(const RawEvent& event) {
+  return StrCat("traceEvents[", event.number, "], ", Quote(event.name.substr(0, 200)));
+}
+
+// Of an event that is shown: are its times what a run can have? `first`: the earliest event.
+Status CheckTimes(const RawEvent& event, const RawEvent& first, std::string_view path) {
+  for (const auto& [field, value] : {std::pair{"ts", event.start}, std::pair{"dur", event.duration}}) {
+    if (!value) {
+      return BadInput(StrCat(path, ": ", EventText(event), " has no number \"", field, "\"; expected microseconds"));
+    }
+  }
+  if (*event.duration < 0) {
+    return BadInput(StrCat(path, ": ", EventText(event), " has dur ", *event.duration, "; expected 0 or more"));
+  }
+  const double seconds = (*event.start + *event.duration - *first.start) * 1e-6;
+  if (seconds <= kMostSeconds) return OkStatus();
+  return BadInput(StrCat(path, ": ", EventText(event), " ends ", FormatSeconds(seconds), " after the start of ",
+                         EventText(first), "; expected a run of a day at most"));
+}
+
 constexpr std::string_view kMeasured = "measured", kPredicted = "predicted";
 
 // The processes of one kind, by their number in the file; measured ones where there are any.
@@ -202,16 +230,18 @@ Result<PlanTrace> ReadTrace(std::string_view text, std::string_view path, const 
     return BadInput(StrCat(path, " is a trace of another program: expected processes that are named \"device 0, ",
                            kMeasured, "\", as run --trace names them"));
   }
-  std::ranges::stable_sort(reader.events, {}, [](const RawEvent& e) { return e.start; });
+  std::erase_if(reader.events, [&](const RawEvent& e) {
+    return e.phase != "X" || !devices.contains(e.process) || e.name == "inputs" || e.name == "outputs";
+  });
+  std::ranges::stable_sort(reader.events, {}, [](const RawEvent& e) { return e.start; });  // those without one first
   EventNames names(plan);
   for (const RawEvent& raw : reader.events) {
-    const auto device = devices.find(raw.process);
-    if (raw.phase != "X" || device == devices.end() || raw.name == "inputs" || raw.name == "outputs") continue;
-    TraceEvent event{.device = device->second,
+    SBP_RETURN_IF_ERROR(CheckTimes(raw, reader.events.front(), path));
+    TraceEvent event{.device = devices.at(raw.process),
                      .micro_batch = static_cast<uint32_t>(std::max<int64_t>(0, raw.micro_batch)),
                      .communication = raw.thread == 1,
-                     .start = raw.start * 1e-6,
-                     .seconds = std::max(0.0, raw.duration) * 1e-6};
+                     .start = *raw.start * 1e-6,
+                     .seconds = *raw.duration * 1e-6};
     if (!names.Find(raw.name, event)) {
       return BadInput(StrCat(path, ": event ", Quote(raw.name.substr(0, 200)),
                              " is of another plan: this one has no such op or boxing step",

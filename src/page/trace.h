@@ -34,7 +34,8 @@ struct PlanTrace {
 
 // Events are found by name: ops by type and name, boxing steps by collective, axis and tensor, in the plan's order
 // where several are called alike. Linear in the text. Errors (kBadInput): no JSON (with line and column), no Trace
-// Event Format, no process that `run --trace` would name, an event of another plan.
+// Event Format, no process that `run --trace` would name, an event of another plan, or with times that no run has (no
+// number, a negative duration, more than a day after the first).
 Result<PlanTrace> ReadTrace(std::string_view text, std::string_view path, const Plan& plan);
 
 }  // namespace sbp

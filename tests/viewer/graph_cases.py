@@ -327,7 +327,7 @@ def spot_of_mark(page, color):
 
 def marks_are_clicked(browser, inputs):
     """On a mark the pointer tells of its collective, and a click selects one of that kind."""
-    page = browser.open(inputs.page("llama"))
+    page = browser.open(inputs.page("llama"), 1800, 1200)
     page.settle()
     plan = document(inputs.page("llama"))
     transitions, clicked = plan["transitions"], 0

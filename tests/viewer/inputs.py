@@ -103,6 +103,27 @@ class Inputs:
     def _mlp_other(self):
         return self._planned("mlp_other", MLP, "--mesh", "data=2,model=4", "--strategy", "replicate")
 
+    def _too_large(self):
+        """Of a weight that no device holds."""
+        graph = {"kind": "sbp_plan.graph.v1", "name": "too_large", "inputs": [{"name": "x", "type": "f32[64,131072]"}],
+                 "parameters": [{"name": "w", "type": "f32[131072,262144]"}],
+                 "ops": [{"name": "mm", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["y"]}], "outputs": ["y"]}
+        return self._planned("too_large", graph, "--mesh", "2", "--strategy", "replicate")
+
+    def _long_names(self, name="long_names", *flags):
+        """Neighbours whose names differ in their middle, or at their end."""
+        names = [f"backward/model/layers.{layer}/block_sparse_moe/experts/{part}_projection/d.data" for layer in range(12) for part in ("gate", "up")]
+        ops = [{"name": op, "type": "Relu", "inputs": [names[i - 1] + ":0" if i else "x"], "outputs": [op + ":0"]} for i, op in enumerate(names)]
+        graph = {"kind": "sbp_plan.graph.v1", "name": "long_names", "inputs": [{"name": "x", "type": "f32[64,256]"}], "parameters": [],
+                 "ops": ops, "outputs": [names[-1] + ":0"]}
+        return self._planned(name, graph, "--mesh", "model=4", "--strategy", "einsum", *(flags or ("--pin", "x=S(0)")))
+
+    def _long_names_other(self):
+        return self._long_names("long_names_other", "--pin", "x=B")
+
+    def _physical(self):
+        return self._planned("physical", MLP, "--mesh", "model=4", "--strategy", "einsum", "--physical", "--micro-batches", 4)
+
     def _devices2048(self):
         """Tensors that are split over two axes of 2,048 devices, over one, and over none."""
         return self._planned("devices2048", MLP, "--cluster", "8xH100", "--mesh", "data=64,model=32", "--strategy", "einsum",

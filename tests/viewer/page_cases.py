@@ -12,7 +12,7 @@ from inputs import HOSTILE
 
 def opens_from_disk(browser, inputs):
     page = browser.open(inputs.page("mlp"))
-    expect_equal(page.evaluate("document.title"), "mlp", "title")
+    expect(page.evaluate("document.title").startswith("mlp.graph.json (mlp)"), "title")
     expect_quiet(page)
     policy = page.evaluate("document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
     expect("default-src 'none'" in policy, f"policy: {policy}")
@@ -35,7 +35,7 @@ def asks_for_nothing(browser, inputs):
 def hostile_names(browser, inputs):
     """Names that would be markup, code, or 10 kB long are shown as text, in every panel."""
     page = browser.open(inputs.page("hostile"))
-    expect_equal(page.evaluate("document.title"), HOSTILE[1], "title")
+    expect(HOSTILE[1] in page.evaluate("document.title"), "title")
     for name in HOSTILE:
         page.go(fragment("op", name))
         expect_equal(page.evaluate("document.querySelector('.side h2')?.title"), name[:2000], "title of what is selected")
@@ -45,7 +45,7 @@ def hostile_names(browser, inputs):
         page.click(f"[role=tab][data-panel={panel}]")
         page.settle()
     expect_equal(page.count("img, #app script, iframe"), 0, "elements made of names")
-    expect_equal(page.evaluate("document.title"), HOSTILE[1], "title afterwards")
+    expect(HOSTILE[1] in page.evaluate("document.title"), "title afterwards")
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     expect(wide <= 0, f"the page is {wide} points too wide")
     expect_quiet(page)
@@ -345,7 +345,7 @@ def tables_tell_where(browser, inputs):
         expect_equal(row, [str(index), "true", False], f"the current row after {key}")
     page.press("Enter")
     page.settle()
-    expect_equal(page.text(".side h2"), page.text(".tables .row.current > div"), "Enter selects")
+    expect_equal(page.text(".side h2"), page.evaluate("document.querySelector('.tables .row.current > div').title"), "Enter selects")
     page.close()
 
 

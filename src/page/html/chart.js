@@ -1,5 +1,6 @@
 // What charts share: a canvas that follows its element's size, colours with patterns, ticks, the tip at the pointer.
 import {el, shorten} from "./dom.js";
+import {planLabel} from "./plan_facts.js";
 
 export const CHART_FONT = '12px "DejaVu Sans", Verdana, sans-serif';
 
@@ -267,7 +268,7 @@ export function bindZoom(surface, range, plot, click) {
 export function planChoice(models, changed) {
   if (models.length < 2) return null;
   const select = el("select", {"aria-label": "which plan", onchange: () => changed(models[Number(select.value)])},
-      models.map((model, index) => el("option", {value: index}, `plan ${index + 1}: ${model.head.strategy ?? model.head.name}`)));
+      models.map((model, index) => el("option", {value: index}, `${index === 0 ? "before" : "after"}: ${planLabel(model)}`)));
   return el("label", {}, "Plan: ", select);
 }
 

@@ -1,6 +1,8 @@
 // A table of any length: only the rows in sight are elements. Sorts by a column, filters by text and by column, sums
 // what is left, and saves it.
+import {CHART_FONT} from "./chart.js";
 import {csvText, saveText} from "./csv.js";
+import {cutName} from "./cut_name.js";
 import {el, shorten} from "./dom.js";
 import {count} from "./format.js";
 
@@ -10,7 +12,7 @@ let numTables = 0;
 
 /**
  * columns: [{id, title, value(row) -> number or text, show(value, row) -> text (of numbers), sum: true (is totalled),
- * choices: true (is filtered by a list of its values), search: true (is looked through by the filter's text), width,
+ * isName: true (is cut as cut_name.js does), choices: true (is filtered by a list of its values), search: true (is looked through by the filter's text), width,
  * hint}]. `numRows`: rows are 0 to numRows - 1. `onSelect(row)`: a click or Enter.
  */
 export class DataTable {
@@ -22,6 +24,7 @@ export class DataTable {
     this.id = `table-${numTables++}`;
     this.sort = sort ?? {id: columns[0].id, down: false};
     this.current = -1;  // row
+    this.context = el("canvas").getContext("2d");  // measures names
     this.texts = null;  // what the filter looks through, per row, made when first needed
     this.pool = [];
     this.#build();
@@ -150,6 +153,8 @@ export class DataTable {
         this.body.scrollTop / TABLE_ROW;
     this.first = Math.max(0, Math.floor(top));
     const shift = this.body.scrollTop - (top - this.first) * TABLE_ROW;
+    this.widths = this.heads.map(({clientWidth}, c) => (this.columns[c].isName ? clientWidth - 14 : 0));
+    this.context.font = CHART_FONT;
     for (let i = 0; i < Math.max(num, this.pool.length); ++i) this.#fill(i, num, shift);
     const current = this.pool.find(({element, row}) => !element.hidden && row === this.current);
     if (current === undefined) this.frame.removeAttribute("aria-activedescendant");
@@ -175,7 +180,7 @@ export class DataTable {
     slot.element.classList.toggle("odd", at % 2 === 1);
     this.columns.forEach((column, c) => {
       const text = this.#text(column, slot.row);
-      slot.cells[c].textContent = shorten(text, 160);
+      slot.cells[c].textContent = column.isName ? cutName(this.context, text, this.widths[c]) : shorten(text, 160);
       slot.cells[c].title = text.length > 12 ? shorten(text, 2000) : "";
     });
   }

@@ -1,9 +1,12 @@
 // The panel of a page of two plans: totals with their differences, and every change with the reasons of both.
+import {CHART_FONT} from "./chart.js";
 import {stepsText} from "./costs.js";
-import {el, shorten} from "./dom.js";
+import {cutName} from "./cut_name.js";
+import {el} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {comparisonOf} from "./match.js";
 import {layoutChip, nameOf} from "./parts.js";
+import {misfitText, planLabel, warningsList, warningsWord} from "./plan_facts.js";
 import {signatureChips} from "./side_op.js";
 
 const CHANGE_HEIGHT = 46;
@@ -32,9 +35,13 @@ const TOTALS = [
   {title: "transitions", show: String, value: (model) => model.transitions.tensor.length},
 ];
 
-function planName(model) {
-  const {mesh, strategy} = model.head;
-  return mesh === null ? "a graph" : `${strategy} on ${mesh.axes.map(([name, size]) => `${name}=${size}`).join(", ")}`;
+/** What is wrong with a plan: that it does not fit, and its warnings. */
+function complaints(model) {
+  const name = `${model.index === 0 ? "before" : "after"}: `;
+  const misfit = misfitText(model);
+  const warnings = warningsList(model);
+  return [misfit === null ? null : el("p", {class: "alert"}, `${name}this plan ${misfit}`),
+    warnings === null ? null : el("details", {}, el("summary", {}, `${name}${warningsWord(model)}`), warnings)];
 }
 
 function totalsTable(models) {
@@ -45,7 +52,7 @@ function totalsTable(models) {
     return el("tr", {"data-total": title}, el("th", {scope: "row"}, title), el("td", {}, show(before)), el("td", {}, show(after)),
         el("td", {class: after > before ? "dearer" : after < before ? "cheaper" : null}, signed(after - before, show), relative));
   });
-  return el("table", {class: "totals-table"}, el("thead", {}, el("tr", {}, ["", `before: ${planName(a)}`, `after: ${planName(b)}`, "difference"]
+  return el("table", {class: "totals-table"}, el("thead", {}, el("tr", {}, ["", `before: ${planLabel(a)}`, `after: ${planLabel(b)}`, "difference"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
 }
 
@@ -89,12 +96,14 @@ function sideOf(model, row, id) {
       el("div", {class: "why", title: reasons[reason[id]]}, reasons[reason[id]]));
 }
 
-function changeRow(page, row, at) {
+/** `cut`: makes a name fit its column. */
+function changeRow(page, row, {at, cut}) {
   const plan = row.ids[1] >= 0 ? 1 : 0;
   const model = page.models[plan];
   const id = row.ids[plan];
   const kind = KINDS_OF_CHANGE.find(({id: name}) => name === row.kind);
   const name = row.of === "op" ? model.opName(id) : model.graph.tensors.name[model.transitions.tensor[id]];
+  const what = row.of === "op" ? model.opType(id) : stepsText(model, id);
   const chosen = page.store.get("selection");
   const isChosen = chosen !== null && chosen.kind === row.of && chosen.id === row.ids[chosen.plan];
   return el("div", {class: "change", role: "row", "data-at": at, tabindex: 0, "aria-selected": String(isChosen),
@@ -108,8 +117,8 @@ function changeRow(page, row, at) {
       event.preventDefault();
     }},
   el("div", {class: "cell what", role: "gridcell"}, el("span", {class: "sign", "aria-hidden": "true"}, kind.sign), ` ${kind.title}`),
-  el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, shorten(name, 90)),
-      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsText(model, id))),
+  el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, cut(name)),
+      el("div", {class: "why", title: what}, what)),
   sideOf(page.models[0], row, row.ids[0]), sideOf(page.models[1], row, row.ids[1]),
   el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "dearer" : "cheaper"}`}, signed(row.change, seconds)));
 }
@@ -127,8 +136,12 @@ function mount(element, page) {
       .map(({id, title}) => el("option", {value: id}, `${title} (${counts.get(id)})`)));
   const words = el("input", {type: "search", placeholder: "Name, type or reason", "aria-label": "Filter changes"});
   const status = el("span", {role: "status"});
+  const heads = ["what", "name", "before", "after", "time"].map((name) => el("div", {class: "cell", role: "columnheader"}, name));
+  const context = el("canvas").getContext("2d");
+  context.font = CHART_FONT.replace("12px", "13px");
+  const cut = (name) => cutName(context, name, heads[1].clientWidth - 4);
   const body = el("div", {class: "changes", role: "rowgroup", tabindex: -1});
-  const list = virtualRows(body, CHANGE_HEIGHT, (row, at) => changeRow(page, row, at));
+  const list = virtualRows(body, CHANGE_HEIGHT, (row, at) => changeRow(page, row, {at, cut}));
   const texts = new Map();
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.ids.flatMap((id, plan) => id < 0 ? [] : describe(page.models[plan], row, id)).join("\n").toLowerCase());
@@ -144,10 +157,9 @@ function mount(element, page) {
   kinds.addEventListener("change", filter);
   words.addEventListener("input", filter);
   page.store.on("selection", () => list.draw());
-  element.append(totalsTable(page.models), el("div", {class: "filters"}, kinds, words, status),
+  element.append(totalsTable(page.models), el("div", {class: "complaints"}, page.models.map(complaints)), el("div", {class: "filters"}, kinds, words, status),
       el("div", {class: "table", role: "grid", "aria-label": "Changes"},
-          el("div", {class: "change head", role: "row"}, ["what", "name", "before", "after", "time"].map((name) =>
-            el("div", {class: "cell", role: "columnheader"}, name))), body));
+          el("div", {class: "change head", role: "row"}, heads), body));
   filter();
 }
 

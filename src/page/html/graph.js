@@ -5,6 +5,7 @@ import {GROUP_TIMES} from "./graph_facts.js";
 import {markColor, markPoints, markShape} from "./graph_marks.js";
 import {GraphView} from "./graph_view.js";
 import {overlayLegend, overlayNamed} from "./overlays.js";
+import {planLabel} from "./plan_facts.js";
 
 // Pixels of a view: so wide that its graph stands beside the open legend; so high that the legend fits. Below these it is
 // folded.
@@ -88,7 +89,7 @@ export const graphPanel = {
   mount(element, {models, store}) {
     const views = [];
     models.forEach((model, index) => {
-      const which = `${index === 0 ? "before" : "after"}: ${model.head.name}`;
+      const which = `${index === 0 ? "before" : "after"}: ${planLabel(model)}`;
       const side = el("div", {class: "graph-view"}, models.length > 1 ?
         el("div", {class: "graph-name"}, which, index === 0 ? onlyChangesBox(store) : "") : null);
       element.append(side);

@@ -11,6 +11,7 @@ const LEAST_TEXT = 7;     // pixels: smaller letters cannot be read
 const LEAST_LETTER = 9;   // pixels: from afar words are written larger than what is around them, and fewer
 const MOST_GROWN = 2.5;
 const LABEL_WIDTH = 130;  // of words of marks, at most
+const MAP_TEXT = 9;       // pixels, of names of frames whose strips are too low for them
 
 /** A view of the whole: screen = (world - at) * zoom. `width`, `height`: of the screen. */
 export class GraphPainter {
@@ -190,23 +191,26 @@ export class GraphPainter {
     return true;
   }
 
-  // From afar the names of large frames are written over what is in them, as on a map, none over that of a larger one.
+  // From afar the names of large frames are written as on a map, higher than their strips, so that they cover no box in
+  // them: outer ones first, and none over another one. `written`: the rectangles of those that stand.
   #drawBigTitle(box, written) {
     const {ctx, paint} = this;
     const {zoom} = this.camera;
     if (box.width * zoom < 60 || box.height * zoom < 44) return;
     const text = `▾ ${this.facts.titleOf(box)}`;
-    const size = 11 / zoom;
+    const size = MAP_TEXT / zoom;
+    const height = size * 1.4;
+    const top = box.y + TITLE_HEIGHT - height;
     ctx.font = `bold ${size}px ${FONT}`;
     const {width} = this.#fit(text, box.width - size, ctx.font);
-    const room = {left: box.x, top: box.y, right: box.x + width + size, bottom: box.y + size * 1.5};
-    if (written.some(({left, top, right, bottom}) => room.left < right && left < room.right && room.top < bottom && top < room.bottom)) return;
+    const room = {left: box.x, top, right: box.x + width + size, bottom: top + height};
+    if (written.some((other) => meet(other, room))) return;
     written.push(room);
     ctx.globalAlpha = 0.85;
     ctx.fillStyle = paint.frames[box.phase][box.depth % 2];
-    ctx.fillRect(box.x, box.y, width + size, size * 1.5);
+    ctx.fillRect(box.x, top, width + size, height);
     ctx.globalAlpha = 1;
-    this.#text(text, box.x + size / 2, box.y + size * 1.15, box.width - size, {size, bold: true});
+    this.#text(text, box.x + size / 2, top + size * 1.06, box.width - size, {size, bold: true});
   }
 
   #drawGroup(box) {
@@ -532,6 +536,10 @@ export class GraphPainter {
 function nameTail(name) {
   const at = name.lastIndexOf("/", name.length - 2);
   return name.length > 300 ? name.slice(0, 300) : at < 0 || name.length - at > 120 ? name : name.slice(at + 1);
+}
+
+function meet(a, b) {
+  return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 }
 
 function distance([ax, ay], [bx, by]) {

@@ -4,13 +4,14 @@ import {el, shorten} from "./dom.js";
 import {GraphPainter} from "./graph_draw.js";
 import {GraphFacts} from "./graph_facts.js";
 import {drawMinimap} from "./graph_minimap.js";
+import {boxOfMark, neighboursOf} from "./graph_keys.js";
 import {Scene, TITLE_HEIGHT} from "./graph_scene.js";
 
 const LEAST_ZOOM = 0.002;
 const MOST_ZOOM = 4;
 const MINIMAP = {width: 180, height: 120};
 const MAX_RELATED = 300;  // lines from a selected box
-const KEYS = "Arrow keys move between boxes, Enter opens or closes a group, Escape goes to the group around, plus, minus " +
+const KEYS = "Arrow keys move between boxes and marks of collectives, Enter opens or closes a group, Escape goes to the group around, plus, minus " +
     "and 0 zoom, the square brackets show another copy of a repeated layer, slash searches.";
 
 export class GraphView {
@@ -91,16 +92,26 @@ export class GraphView {
     this.draw();
   }
 
+  /** What stands over the graph: its name above, the buttons on the right or, on narrow screens, below. */
+  #covered() {
+    const {offsetWidth, offsetHeight} = this.buttons;
+    const name = this.element.querySelector(".graph-name");
+    const isRow = offsetWidth > offsetHeight;
+    return {top: name === null ? 0 : name.offsetTop + name.offsetHeight - 8, right: isRow ? 0 : 28, bottom: isRow ? offsetHeight : 0};
+  }
+
   fit(box = this.scene.root) {
     const {camera} = this;
-    const margin = 24;
-    const width = camera.width - 28;  // left of the buttons
+    const {top, right, bottom} = this.#covered();
+    const width = camera.width - right;
+    const height = camera.height - top - bottom;
+    const margin = Math.min(24, width / 16);
     const covered = this.coveredLeft?.() ?? 0;
-    const zoom = Math.min((width - covered - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
+    const zoom = Math.min((width - covered - 2 * margin) / box.width, (height - 2 * margin) / box.height, 1.25);
     camera.zoom = Math.min(Math.max(zoom, LEAST_ZOOM), MOST_ZOOM);
     const left = (width - box.width * camera.zoom) / 2;  // in the middle, or beside what covers that
     camera.x = box.x - Math.max(left, covered === 0 ? left : covered + margin) / camera.zoom;
-    camera.y = box.y + box.height / 2 - camera.height / camera.zoom / 2;
+    camera.y = box.y + box.height / 2 - (top + height / 2) / camera.zoom;
     this.redraw();
   }
 
@@ -351,7 +362,8 @@ export class GraphView {
     this.redraw();
   }
 
-  #again({item}) {
+  #again({item, mark = undefined}) {
+    if (mark !== undefined) return this.selected;
     // A copy of a repeat is drawn as that.
     return item >= 0 ? this.scene.boxFor(item) : this.scene.boxOfGroup.get(this.scene.shown(-1 - item)) ?? null;
   }
@@ -359,9 +371,28 @@ export class GraphView {
   // Selection ----------------------------------------------------------------------------------------------------------
 
   choose(box) {
+    if (box.mark !== undefined) return this.#chooseMark(box);
     this.focus = box;
     if (box.item >= 0) this.store.select("op", box.item, this.model.index);
     else this.store.select("scope", -1 - box.item, this.model.index);
+  }
+
+  #chooseMark(box) {
+    const {root} = this.scene;
+    const transitions = this.#transitionsOf(box.mark);
+    this.store.select("transition", transitions[0], this.model.index);
+    if (this.scene.root !== root) return;  // its reader was in a closed group: that is open now, and the reader in focus
+    this.focus = box;
+    this.#say(this.#describeMark(box.mark).join(". "));
+    this.redraw();
+  }
+
+  #transitionsOf({box, edge}) {
+    return box ? this.scene.ownTransitions(box.item) : this.facts.transitionsOf(edge);
+  }
+
+  #describeMark(mark) {
+    return mark.box ? this.facts.describeTransitions(this.#transitionsOf(mark)) : this.facts.describeEdge(mark.edge);
   }
 
   /** What is selected; of two plans, in the one where it is not, the same thing here. */
@@ -491,22 +522,19 @@ export class GraphView {
     if (sorted.length > 0) this.choose(sorted[last ? sorted.length - 1 : 0]);
   }
 
+  /** The box, or the mark of a collective, that is next that way in the same group. */
   #nearest(box, dx, dy) {
-    const {children, edges} = box.parent;
-    const joined = new Set();
-    for (const edge of edges) {
-      if (edge.from === box.place) joined.add(edge.to);
-      if (edge.to === box.place) joined.add(edge.from);
-    }
+    const marks = this.painter.marksOf(box.parent).map((mark) => boxOfMark(mark, box.parent));
+    const joined = neighboursOf(box, marks);
     const center = (b) => [b.x + b.width / 2, b.y + b.height / 2];
     const [x, y] = center(box);
     let [best, least] = [null, Infinity];
-    for (const other of children) {
+    for (const other of [...box.parent.children, ...marks]) {
       const [ox, oy] = center(other);
       const along = (ox - x) * dx + (oy - y) * dy;
       const across = Math.abs((ox - x) * dy) + Math.abs((oy - y) * dx);
-      if (other === box || along <= 0 || (dx !== 0 && across > along * 2)) continue;
-      const cost = along + 2 * across - (joined.has(other.place) ? 1e7 : 0);
+      if (other === box || other.mark !== undefined && other.mark === box.mark || along <= 0 || (dx !== 0 && across > along * 2)) continue;
+      const cost = along + 2 * across - (joined.has(other) ? 1e7 : 0);
       if (cost < least) [best, least] = [other, cost];
     }
     return best;

@@ -3,6 +3,7 @@ import {readDocument} from "./document.js";
 import {el} from "./dom.js";
 import {Model} from "./model.js";
 import {BESIDE, PANELS, TOOLS} from "./panels.js";
+import {planLine} from "./plan_facts.js";
 import {Store} from "./store.js";
 
 function tabs(page, main) {
@@ -56,7 +57,8 @@ async function open() {
   const main = el("main", {});
   const {bar, show} = tabs(page, main);
   app.replaceChildren(
-      el("header", {}, el("h1", {title: page.models[0].head.model}, page.models[0].head.name), bar,
+      el("header", {}, el("h1", {title: page.models[0].head.model}, page.models[0].head.title), bar,
+          el("div", {class: "plan-lines"}, page.models.map((model) => planLine(model, () => page.store.set("panel", "about")))),
           el("div", {class: "tools"}, TOOLS.map((tool) => tool(page)))),
       el("div", {class: "work"}, main, beside(page)));
   show(page.store.get("panel"));

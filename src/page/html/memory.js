@@ -4,6 +4,7 @@ import {el, shorten} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {MemoryCurve} from "./memory_curve.js";
 import {PHASES} from "./model.js";
+import {misfitText, physicalNote} from "./plan_facts.js";
 
 const MOST_HOLDERS = 14;
 const ROW_ABOVE = 15;  // pixels, of words of lines that are above the picture
@@ -20,7 +21,10 @@ class MemoryView {
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {"role": "img",
       "aria-label": "memory over the step; arrow keys move the moment, plus and minus magnify, P goes to the peak"});
     this.moment = el("div", {class: "moment", role: "region", "aria-label": "held at the moment", "aria-live": "polite"});
-    element.replaceChildren(el("div", {class: "columns"}, this.surface.element, this.moment));
+    const misfit = misfitText(model);
+    element.replaceChildren(misfit === null ? "" : el("p", {class: "alert"}, `This plan ${misfit}.`),
+        physicalNote(model) ?? "",
+        el("div", {class: "columns"}, this.surface.element, this.moment));
     this.#listen();
     this.tell();
   }
@@ -95,8 +99,8 @@ class MemoryView {
     }
     this.curve.parts.forEach((part, i) => area(seriesFill(context, SERIES[i % SERIES.length], theme), (p) => part[p]));
     this.#drawTop(context, columns, colors, y);
-    this.#drawLines(context, plot, colors, y);
     this.#drawMarks(context, plot, colors, y);
+    this.#drawLines(context, plot, colors, y);
   }
 
   /** One per pixel: the fullest of the positions that fall on it. */
@@ -167,12 +171,33 @@ class MemoryView {
       const above = value > this.#top();
       const at = above ? plot.top + 8 + ROW_ABOVE * numAbove++ : y(value);
       context.strokeStyle = context.fillStyle = colors.alert;
-      context.setLineDash(dash);
-      if (!above) context.strokeRect(plot.left, Math.round(at) + 0.5, plot.width, 0);
-      context.setLineDash([]);
+      if (!above) this.#strokeLine(context, plot, Math.round(at), {dash, colors});
       const text = fitText(context, `${name} ${bytes(value)}${above ? ", above this picture ↑" : ""}`, plot.width - 12);
-      context.fillText(text, plot.left + 6 + (!above && name === "limit" ? Math.min(260, plot.width / 2) : 0), at + (above ? 0 : -8));
+      this.#backedText(context, text, plot.left + 6 + (!above && name === "limit" ? Math.min(260, plot.width / 2) : 0), at + (above ? 0 : -11), colors);
     }
+  }
+
+  /** A line that is seen on any area: on paper of its own. */
+  #strokeLine(context, plot, y, {dash, colors}) {
+    context.strokeStyle = colors.paper;
+    context.lineWidth = 4;
+    context.strokeRect(plot.left, y, plot.width, 0);
+    context.strokeStyle = colors.alert;
+    context.lineWidth = 2;
+    context.setLineDash(dash);
+    context.strokeRect(plot.left, y, plot.width, 0);
+    context.setLineDash([]);
+    context.lineWidth = 1;
+  }
+
+  /** Words that are read on any area, in the colour that is set. */
+  #backedText(context, text, x, y, colors) {
+    const color = context.fillStyle;
+    const wide = context.measureText(text).width + 6;
+    context.fillStyle = colors.paper;
+    context.fillRect(context.textAlign === "right" ? x - wide + 3 : x - 3, y - 8, wide, 15);
+    context.fillStyle = color;
+    context.fillText(text, x, y);
   }
 
   /** The sizes that are drawn as lines: [name, bytes, dashes]. */
@@ -192,7 +217,7 @@ class MemoryView {
       context.setLineDash([]);
       if (text === "") return;
       context.textAlign = x > plot.left + plot.width / 2 ? "right" : "left";
-      context.fillText(text, x + (x > plot.left + plot.width / 2 ? -6 : 6), Math.max(least, y(this.curve.total[position]) - 9));
+      this.#backedText(context, text, x + (x > plot.left + plot.width / 2 ? -6 : 6), Math.max(least, y(this.curve.total[position]) - 9), colors);
     };
     mark(this.curve.peak, colors.ink, `▲ peak ${bytes(this.curve.total[this.curve.peak])}`, []);
     if (this.cursor !== this.curve.peak) mark(this.cursor, colors.accent, "", [3, 3]);

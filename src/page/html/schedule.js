@@ -5,9 +5,11 @@ import {el} from "./dom.js";
 import {bytes, percent, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {inkOn} from "./overlays.js";
+import {physicalNote} from "./plan_facts.js";
 import {intervalFacts, partSign, partTimes, partTitle, placeParts, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
 
 const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
+const MOST_APART = 20;  // times as long as the other: what is drawn to one scale
 const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
 const EXPOSED = {light: "#cc6677", dark: "#c45566", pattern: "diagonal"};
 
@@ -16,6 +18,12 @@ function tracedPart({trace, head, schedule}) {
   const batches = (number) => `${number} micro-batch${number === 1 ? "" : "es"}`;
   return trace.micro_batches === head.micro_batches ? `${threeDigits(trace.seconds / schedule.summary.step)} × predicted` :
     `a run of ${batches(trace.micro_batches)}; the plan's step has ${head.micro_batches}`;
+}
+
+/** Would one of plan and trace be a few pixels beside the other? */
+function areFarApart({trace, schedule}) {
+  const ratio = trace.seconds / Math.max(schedule.summary.step, 1e-12);
+  return ratio > MOST_APART || ratio < 1 / MOST_APART;
 }
 
 /** " for 4 micro-batches" */
@@ -72,7 +80,7 @@ class ScheduleView {
       end();
       this.surface.dispose();
     };
-    if (model.trace) this.showDevice(model.trace.shown[0]);
+    if (model.trace) this.showDevice(model.trace.shown[0], areFarApart(model));
     else this.#place();
   }
 
@@ -310,8 +318,11 @@ class ScheduleView {
     context.textAlign = "left";
     context.font = `bold ${context.font}`;
     for (const {y, text} of this.heads) {
+      const fitted = fitText(context, text, 400);
+      context.fillStyle = colors.paper;  // lines of times end at the words
+      context.fillRect(6, y + 2, context.measureText(fitted).width + 4, GROUP_HEAD - 4);
       context.fillStyle = colors.ink;
-      context.fillText(fitText(context, text, 400), 8, y + GROUP_HEAD / 2);
+      context.fillText(fitted, 8, y + GROUP_HEAD / 2);
     }
     context.font = context.font.replace("bold ", "");
   }
@@ -460,6 +471,7 @@ export const schedulePanel = {
     let view = new ScheduleView(place, models[0], store);
     const devices = el("span", {});
     const batches = el("span", {});
+    const notes = el("div", {});
     const choose = (model) => {
       if (view.model !== model) {
         view.dispose();
@@ -467,18 +479,19 @@ export const schedulePanel = {
       }
       const together = el("input", {type: "checkbox", onchange: () => view.showTogether(together.checked)});
       batches.replaceChildren(model.schedule.micro_batches ? el("label", {class: "together"}, together, " micro-batches as one task each") : "");
+      notes.replaceChildren(physicalNote(model) ?? "");
       if (!model.trace) return devices.replaceChildren();
       const redraw = () => view.showDevice(Number(select.value), stretched.checked);
       const select = el("select", {"aria-label": "device of the trace", onchange: redraw},
           model.trace.shown.map((device) => el("option", {value: device}, `device ${device}`)));
-      const stretched = el("input", {type: "checkbox", onchange: redraw});
+      const stretched = el("input", {type: "checkbox", checked: view.stretched, onchange: redraw});
       devices.replaceChildren(el("label", {}, "Trace of ", select), " ", el("label", {}, stretched, " plan as long as the trace"));
     };
     const legend = el("span", {}, scheduleLegend(store.get("theme"), models[0]));
     store.on("theme", (theme) => legend.replaceChildren(scheduleLegend(theme, view.model)));
     element.append(el("div", {class: "controls"}, planChoice(models, choose), batches, devices,
         el("button", {onclick: () => view.range.all()}, "Whole step"), el("button", {onclick: () => view.toSelection()}, "To the selection"),
-        legend), place);
+        legend), notes, place);
     choose(models[0]);
   },
 };

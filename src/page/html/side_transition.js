@@ -10,18 +10,22 @@ import {timesOf} from "./timeline.js";
 
 const MOST_TYPES = 24;
 
+/** Breaks before what stands in parentheses only: "13.1 us", "(4 × 3.27 us)". */
+function figureCell(text) {
+  return el("td", {class: "number"}, text.split(/ (?=\()/).map((figure, i) => [i > 0 ? " " : null, el("span", {class: "figure"}, figure)]));
+}
+
 function stepTable(model, transition) {
   const {steps, kinds} = model.transitions;
   const runs = model.transitions.runs[transition];
   const first = runs > 1 && model.schedule.micro_batches ? ", first of all" : "";
-  return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", `begins${first}`, "ends"]
+  return el("table", {class: "plain steps"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", `begins${first}`, "ends"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, steps[transition]
       .map(([kind, axis, time, moved], step) => {
         const [first] = timesOf(model, "transition", transition, step);
         return el("tr", {},
           el("td", {}, `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`),
-          [inAStep(time, runs), inAStep(moved, runs, bytes), first ? seconds(first.start) : "", first ? seconds(first.end) : ""]
-                .map((text) => el("td", {class: "number"}, text)));
+          [inAStep(time, runs), inAStep(moved, runs, bytes), first ? seconds(first.start) : "", first ? seconds(first.end) : ""].map(figureCell));
       })));
 }
 

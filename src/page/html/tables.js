@@ -45,10 +45,10 @@ function opsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "compute", down: true},
     columns: [
-      {id: "name", title: "Op", value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
+      {id: "name", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
       {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
-      {id: "scope", title: "Scope", value: (op) => texts[ops.scope[op]], search: true},
+      {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true},
       {id: "layout", title: "Layout", value: (op) => opLayouts(model, op), choices: true, search: true, width: "9em"},
       {id: "has", title: "Has collectives", value: (op) => (costs.collectives[op] > 0 ? "yes" : "no"), choices: true, width: "6em"},
       timeColumn("compute", "Compute", (op) => costs.kernels[op], "in a step, with what cut kernels cost more"),
@@ -70,10 +70,10 @@ function modelOpsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "op", down: false},
     columns: [
-      {id: "op", title: "Op", value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
+      {id: "op", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
       {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
-      {id: "scope", title: "Scope", value: (op) => texts[ops.scope[op]], search: true, width: "minmax(10em, 1fr)"},
+      {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true, width: "minmax(10em, 1fr)"},
       {id: "reads", title: "Reads", value: (op) => typesOf(model, ops.inputs[op]), search: true, width: "minmax(14em, 2fr)"},
       {id: "writes", title: "Writes", value: (op) => typesOf(model, ops.outputs[op]), search: true, width: "minmax(10em, 1fr)"},
       bytesColumn("bytes", "Bytes of results", (op) => sizes[op], "whole; open sizes count as nothing"),
@@ -90,11 +90,11 @@ function modelTensorsTable(model, select) {
   return new DataTable({
     name: "tensors", numRows: model.numTensors, onSelect: (tensor) => select("tensor", tensor), sort: {id: "bytes", down: true},
     columns: [
-      {id: "tensor", title: "Tensor", value: (tensor) => model.tensorLabel(tensor), search: true, width: "minmax(20em, 3fr)"},
+      {id: "tensor", title: "Tensor", isName: true, value: (tensor) => model.tensorLabel(tensor), search: true, width: "minmax(20em, 3fr)"},
       {id: "role", title: "Role", value: (tensor) => (outputs.has(tensor) ? "output" : ROLES[tensors.role[tensor]]), choices: true, width: "8em"},
       {id: "shape", title: "Type", value: (tensor) => model.typeText(tensor), search: true, width: "14em"},
       bytesColumn("bytes", "Bytes", (tensor) => model.tensorBytes(tensor), "whole; open sizes count as nothing"),
-      {id: "from", title: "Written by", value: producer, search: true},
+      {id: "from", title: "Written by", isName: true, value: producer, search: true},
       {id: "readers", title: "Readers", value: (tensor) => new Set(model.readers[tensor]).size, show: count, width: "6em"},
     ],
   });
@@ -115,7 +115,7 @@ function collectivesTable(model, select) {
     name: "collectives", numRows: rows.length, onSelect: (row) => select("transition", rows[row]), sort: {id: "seconds", down: true},
     columns: [
       {id: "steps", title: "Collective", value: (row) => stepsText(model, rows[row]), choices: true, search: true, width: "minmax(14em, 1.5fr)"},
-      {id: "tensor", title: "Tensor", value: (row) => model.tensorLabel(tensor(row)), search: true, width: "minmax(12em, 2fr)"},
+      {id: "tensor", title: "Tensor", isName: true, value: (row) => model.tensorLabel(tensor(row)), search: true, width: "minmax(12em, 2fr)"},
       {id: "shape", title: "Type", value: (row) => model.typeText(tensor(row)), search: true, width: "10em"},
       {id: "from", title: "From", value: (row) => model.layoutText(transitions.from[rows[row]]), choices: true, width: "9em"},
       {id: "to", title: "To", value: (row) => model.layoutText(transitions.to[rows[row]]), choices: true, width: "9em"},
@@ -147,7 +147,7 @@ function peakTable(model, select) {
     name: "tensors at the peak", numRows: rows.length, sort: {id: "bytes", down: true},
     onSelect: (row) => select("tensor", tensor(row)),
     columns: [
-      {id: "tensor", title: "Tensor", value: (row) => model.tensorLabel(tensor(row)), search: true, width: "minmax(14em, 2fr)"},
+      {id: "tensor", title: "Tensor", isName: true, value: (row) => model.tensorLabel(tensor(row)), search: true, width: "minmax(14em, 2fr)"},
       {id: "part", title: "Part of the peak", value: (row) => parts[lifetimes.part[rows[row]]], choices: true, width: "10em"},
       {id: "kind", title: "Buffer", value: (row) => kinds[lifetimes.kind[rows[row]]], choices: true, width: "8em"},
       {id: "role", title: "Role", value: (row) => ROLES[model.graph.tensors.role[tensor(row)]], choices: true, width: "7em"},
@@ -178,7 +178,7 @@ function decisionsTable(model, select) {
     onSelect: (row) => (firstOp[row] >= 0 ? select("op", firstOp[row]) : undefined),
     columns: [
       {id: "type", title: "Op type", value: (row) => (firstOp[row] < 0 ? "" : model.opType(firstOp[row])), choices: true, search: true, width: "9em"},
-      {id: "first", title: "First op", value: (row) => (firstOp[row] < 0 ? "" : model.opName(firstOp[row])), search: true},
+      {id: "first", title: "First op", isName: true, value: (row) => (firstOp[row] < 0 ? "" : model.opName(firstOp[row])), search: true},
       {id: "ops", title: "Ops", value: (row) => times[row], show: count, sum: true, width: "5em"},
       timeColumn("seconds", "Compute", (row) => spent[row], "of all its ops, in a step, with what cut kernels cost more"),
       {id: "choice", title: "Choice", value: (row) => records[row].choice, search: true, width: "minmax(14em, 2fr)"},

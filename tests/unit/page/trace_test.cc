@@ -102,6 +102,17 @@ TEST(Trace, SaysWhatIsWrong) {
   ExpectError(File(Process(0, "device 0, measured")), "t.json holds no measured event");
   ExpectError(File(StrCat(Process(0, "device 0, measured"), Event(0, 0, R"(Exp \"d\")", 0, 1))),
               R"(event "Exp \"d\"" is of another plan)");
+  const std::string device = Process(0, "device 0, measured");
+  const auto event = [](const std::string& times) {
+    return StrCat(R"({"name":"Exp \"c\"","ph":"X","pid":0,"tid":0)", times, "},\n");
+  };
+  const std::string good = event(R"(,"ts":5,"dur":1)");
+  ExpectError(File(StrCat(device, good, event(R"(,"ts":7,"dur":-5)"))),
+              R"(t.json: traceEvents[2], "Exp \"c\"" has dur -5; expected 0 or more)");
+  ExpectError(File(StrCat(device, good, event(R"(,"ts":7)"))), R"(traceEvents[2], "Exp \"c\"" has no number "dur")");
+  ExpectError(File(StrCat(device, good, event(R"(,"ts":"7","dur":1)"))),
+              R"(traceEvents[2], "Exp \"c\"" has no number "ts")");
+  ExpectError(File(StrCat(device, good, event(R"(,"ts":1e17,"dur":1)"))), R"(after the start of traceEvents[1], "Exp)");
   // Nesting that means nothing, and numbers that fit nowhere.
   ExpectError(R"({"traceEvents":[{"args":{"name":{"name":"device 0, measured"}},"ph":"M","pid":-1e300}]})",
               "t.json is a trace of another program");
