@@ -1,9 +1,11 @@
 #include "render/arena_map.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -34,7 +36,7 @@ constexpr double kMapLine = 11;   // of text within the map
 constexpr double kLeastArea = 1;  // below this nothing can be seen
 // What all folded tasks together take beside those that are shown.
 constexpr double kFoldedShare = 0.5;
-constexpr std::string_view kMapText = "#2B2E34", kFoldedColour = "#4B5BD6";
+constexpr std::string_view kMapText = "#2B2E34", kFoldedColour = "#4B5BD6", kBoundColour = "#CC3333";
 
 // Tasks from left to right, those of repeated layers but for the first of each narrower.
 class TaskAxis {
@@ -121,8 +123,7 @@ class ArenaMap {
   }
 
   std::string Draw() {
-    canvas_.Text({0, kMapHeight + 52, axis_.width(), 20}, plan_.graph.name.empty() ? "graph" : plan_.graph.name,
-                 {15, true, kMapText});
+    canvas_.Text({0, kMapHeight + 52, axis_.width(), 20}, TitleOf(plan_).front(), {15, true, kMapText});
     canvas_.Text({0, kMapHeight + 38, axis_.width(), 14}, PlanHeadline(plan_), {10, false, kMapText});
     canvas_.Text({0, kMapHeight + 24, axis_.width(), 14}, ArenaHeadline(physical_), {10, false, kMapText});
     canvas_.Box({0, 0, axis_.width(), kMapHeight}, {"#FAFBFC", "#5B6577"}, "the arena");
@@ -146,7 +147,7 @@ class ArenaMap {
   }
 
   void AddSections() {
-    constexpr double kLeastSection = 5;
+    constexpr double kLeastSection = 5, kLeastTitle = 60;
     for (const TaskAxis::Section& section : axis_.Sections()) {
       const double left = axis_.Left(section.first), width = axis_.Left(section.end) - left;
       if (width < kLeastSection) continue;
@@ -154,7 +155,9 @@ class ArenaMap {
       const Rectangle head = {left, kMapHeight + 3, width, 15};
       canvas_.Box(head, {section.folded ? "#E4E7FA" : "#F1F5FA", section.folded ? "#A9B2EC" : "#B9C3D3"},
                   StrCat(section.name, ", ", section.end - section.first, " tasks"));
-      canvas_.Text(head, section.name, {8, section.folded, colour, TextAlign::kCentre});
+      // Whole or not at all: of a narrow band's name nothing is left that says something.
+      const double least = std::min(RoomFor(section.name, 8, section.folded), kLeastTitle);
+      if (width >= least) canvas_.Text(head, section.name, {8, section.folded, colour, TextAlign::kCentre});
       if (section.folded) canvas_.Box({left, 0, width, kMapHeight}, {"#F0F1FB", "#D6DAF5", 0.3}, section.name);
     }
   }
@@ -171,13 +174,38 @@ class ArenaMap {
     std::stable_sort(shown.begin(), shown.end(), [&](uint32_t a, uint32_t b) { return area(a) > area(b); });
     if (shown.size() > max_nodes_) shown.resize(max_nodes_);
     left_out_ = physical_.registers.size() - shown.size();
-    for (const uint32_t r : shown) AddRegister(r);
+    std::vector<Rectangle> places;
+    for (const uint32_t r : shown) places.push_back(PlaceOf(physical_.registers[r]));
+    for (size_t i = 0; i < shown.size(); ++i) AddRegister(shown[i], places[i]);
+    // Above all boxes; what is seen of each is what those that are drawn later leave.
+    for (size_t i = 0; i < shown.size(); ++i) {
+      AddLabel(shown[i], VisiblePart(places[i], std::span(places).subspan(i + 1)));
+    }
   }
 
-  void AddRegister(uint32_t r) {
+  // The largest part of `place` that lies left of, right of, below or above each of those that are drawn over it.
+  static Rectangle VisiblePart(Rectangle place, std::span<const Rectangle> later) {
+    constexpr double kOverlap = 1;  // in points; less does not hide a letter
+    for (const Rectangle& over : later) {
+      if (over.left >= place.right() - kOverlap || over.right() <= place.left + kOverlap ||
+          over.bottom >= place.top() - kOverlap || over.top() <= place.bottom + kOverlap) {
+        continue;
+      }
+      const std::array<Rectangle, 4> parts = {{
+          {place.left, place.bottom, over.left - place.left, place.height},
+          {over.right(), place.bottom, place.right() - over.right(), place.height},
+          {place.left, place.bottom, place.width, over.bottom - place.bottom},
+          {place.left, over.top(), place.width, place.top() - over.top()},
+      }};
+      place = *std::ranges::max_element(
+          parts, {}, [](const Rectangle& part) { return std::max(part.width, 0.0) * std::max(part.height, 0.0); });
+    }
+    return place;
+  }
+
+  void AddRegister(uint32_t r, const Rectangle& place) {
     const Register& reg = physical_.registers[r];
     const RegisterKind kind = KindOfRegister(plan_, reg);
-    const Rectangle place = PlaceOf(reg);
     kinds_.emplace(kind.name, kind.paint);
     const std::string bytes = FormatBytes(static_cast<double>(reg.bytes)), &name = plan_.graph.tensor(reg.tensor).name;
     // Thin ones with a fine outline: many beside each other would be nothing but outlines.
@@ -186,6 +214,12 @@ class ArenaMap {
                 StrCat("r", r, " ", name, " ", ToString(reg.layout), "\n", kind.name, ", ", bytes,
                        reg.copies > 1 ? StrCat(" x ", reg.copies) : "", " at ", reg.offset, "\ntasks ", reg.first,
                        " to ", reg.last, reg.over != kNoRegister ? StrCat("\nwritten over r", reg.over) : ""));
+  }
+
+  void AddLabel(uint32_t r, const Rectangle& place) {
+    const Register& reg = physical_.registers[r];
+    const RegisterKind kind = KindOfRegister(plan_, reg);
+    const std::string bytes = FormatBytes(static_cast<double>(reg.bytes)), &name = plan_.graph.tensor(reg.tensor).name;
     const double inner = place.width - 4;
     if (inner < 20 || place.height < kMapLine) return;
     const TextStyle style = {8.5, false, kind.paint.text, TextAlign::kCentre};
@@ -198,7 +232,7 @@ class ArenaMap {
   void AddBound() {
     if (physical_.lower_bound_bytes >= physical_.arena_bytes) return;
     const double height = static_cast<double>(physical_.lower_bound_bytes) / bytes_ * kMapHeight;
-    canvas_.Line({{0, height}, {axis_.width(), height}}, {"#CC3333", 1}, "lower bound");
+    canvas_.Line({{0, height}, {axis_.width(), height}}, {kBoundColour, 1}, "lower bound");
   }
 
   void AddAxes() {
@@ -230,6 +264,15 @@ class ArenaMap {
       canvas_.Box({left, bottom + 4, 10, 10}, {paint.fill, paint.line});
       canvas_.Text({left + 14, bottom, width - 14, kMapLegendRow}, name, {9, false, kMapText});
       left += width + 10;
+    }
+    if (physical_.lower_bound_bytes < physical_.arena_bytes) {
+      const std::string words = "red line: lower bound, below which no arena can be";
+      if (left + 20 + RoomOf(words) > axis_.width()) {
+        left = 0;
+        bottom -= kMapLegendRow;
+      }
+      canvas_.Box({left, bottom + 8, 10, 2}, {kBoundColour, kBoundColour});
+      canvas_.Text({left + 14, bottom, 6 + RoomOf(words), kMapLegendRow}, words, {9, false, kMapText});
     }
     std::string note = "height: bytes of the arena; width: from the task that writes until all that read have ended";
     if (axis_.folded() > 0) {

@@ -10,13 +10,39 @@
 #include "boxing/boxing.h"
 #include "cost/cost.h"
 #include "graph/graph.h"
+#include "graph/sections.h"
 #include "graph/tensor_type.h"
+#include "plan/transition_runs.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
+
+StepCosts::StepCosts(const Plan& plan)
+    : plan_(plan), runs_(plan.graph), transition_runs_(RunsOfTransitions(plan, runs_)) {}
+
+double StepCosts::OpSeconds(uint32_t op) const {
+  const DecisionRecord* record = DecisionOf(plan_, op);
+  return record == nullptr ? 0 : static_cast<double>(runs_of_op(op)) * record->compute_seconds;
+}
+
+double StepCosts::TransitionSeconds(uint32_t transition) const {
+  return static_cast<double>(runs_of_transition(transition)) * plan_.transitions[transition].seconds;
+}
+
+double StepCosts::CutSeconds(uint32_t transition) const {
+  return static_cast<double>(runs_of_transition(transition)) * plan_.transitions[transition].cut_seconds;
+}
+
+OpId StepCosts::ForWhom(uint32_t t) const {
+  const Transition& transition = plan_.transitions[t];
+  if (!transition.tensor.valid() || transition.tensor.index() >= plan_.graph.tensors.size()) return OpId();
+  const OpId op =
+      transition.consumers.empty() ? plan_.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
+  return op.valid() && op.index() < plan_.graph.ops.size() ? op : OpId();
+}
 
 bool IsBareGraph(const Plan& plan) { return plan.records.empty(); }
 
@@ -177,6 +203,29 @@ std::string PlanCosts(const Plan& plan) {
   return StrCat("step ", FormatSeconds(total.seconds()), " = compute ", FormatSeconds(total.compute_seconds),
                 " + boxing ", FormatSeconds(total.collective_seconds), " · moved ", FormatBytes(total.bytes_moved),
                 " · peak ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
+}
+
+std::vector<std::string> WarningsOf(const Plan& plan) {
+  std::vector<std::string> warnings = plan.warnings;
+  const auto named = [&](const ReplicatedTensor& r) {
+    return r.tensor.valid() && r.tensor.index() < plan.graph.tensors.size();
+  };
+  const auto first = std::ranges::find_if(plan.replicated, named);
+  if (first != plan.replicated.end()) {
+    warnings.push_back(StrCat("replicated for lack of a legal split: ", plan.graph.tensor(first->tensor).name,
+                              plan.replicated.size() > 1 ? StrCat(" and ", plan.replicated.size() - 1, " more") : ""));
+  }
+  return warnings;
+}
+
+std::string DoesNotFit(int64_t peak_bytes, int64_t device_bytes) {
+  if (device_bytes <= 0 || peak_bytes <= device_bytes) return "";
+  return StrCat("does not fit: ", FormatBytes(static_cast<double>(peak_bytes - device_bytes)),
+                " more than a device has");
+}
+
+std::string FormatRuns(int64_t runs, double seconds) {
+  return runs == 1 ? FormatSeconds(seconds) : StrCat(runs, " × ", FormatSeconds(seconds));
 }
 
 std::vector<std::string> TitleOf(const Plan& plan) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "graph/sections.h"
 #include "plan/plan.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
@@ -41,6 +42,27 @@ class TransitionIndex {
   std::unordered_map<uint32_t, std::vector<uint32_t>> by_tensor_;
 };
 
+// What a plan's parts cost in a whole step, in which each micro-batch runs most of them again.
+class StepCosts {
+ public:
+  explicit StepCosts(const Plan& plan);
+  int64_t runs_of_op(uint32_t op) const { return runs_.of(OpId(op)); }
+  int64_t runs_of_transition(uint32_t transition) const { return transition_runs_[transition]; }
+  // Seconds of all runs in a step; an op's own, without its collectives; 0 for ops without a decision.
+  double OpSeconds(uint32_t op) const;
+  double TransitionSeconds(uint32_t transition) const;
+  // What kernel groups lose that a transition cuts: it counts as compute.
+  double CutSeconds(uint32_t transition) const;
+  // The op whose time a transition is: that which reads it first; where only the caller does, that which wrote it.
+  // None for what is not of the graph.
+  OpId ForWhom(uint32_t transition) const;
+
+ private:
+  const Plan& plan_;
+  StepRuns runs_;
+  std::vector<int64_t> transition_runs_;
+};
+
 // How far the work of an op is divided over the mesh.
 enum class Sharing : uint8_t { kUnknown, kAllAxes, kSomeAxes, kReplicated };
 Sharing SharingOf(const Plan& plan, uint32_t op);
@@ -64,5 +86,11 @@ std::string PlanHeadline(const Plan& plan);
 // The model's name, the headline with the number of ops, and the costs of a plan.
 std::vector<std::string> TitleOf(const Plan& plan);
 std::string PlanCosts(const Plan& plan);
+// A plan's warnings, and tensors that every device holds whole for lack of a legal split.
+std::vector<std::string> WarningsOf(const Plan& plan);
+// "does not fit: 90.0 GB more than a device has"; "" where they do, or where it is not known.
+std::string DoesNotFit(int64_t peak_bytes, int64_t device_bytes);
+// "4 × 58.3 us"; "58.3 us" of what runs once.
+std::string FormatRuns(int64_t runs, double seconds);
 
 }  // namespace sbp

@@ -31,7 +31,7 @@ namespace {
 class OpTable {
  public:
   OpTable(const Plan& plan, const Outline& outline, const Opening& opening, Notation notation)
-      : plan_(plan), outline_(outline), opening_(opening), notation_(notation), transitions_(plan) {}
+      : plan_(plan), outline_(outline), opening_(opening), notation_(notation), transitions_(plan), costs_(plan) {}
 
   Table Build() {
     table_.title = "Ops";
@@ -93,9 +93,9 @@ class OpTable {
       row[2] = CountTypes(plan_, ops, 3);
       if (!IsBareGraph(plan_)) {
         double seconds = 0;
-        for (uint32_t o : ops) seconds += DecisionOf(plan_, o) == nullptr ? 0 : DecisionOf(plan_, o)->compute_seconds;
+        for (uint32_t o : ops) seconds += costs_.OpSeconds(o);
         row[4] = FormatSeconds(seconds);
-        row[5] = CountCollectives(plan_, Feeding(ops));
+        row[5] = CountCollectives(plan_, costs_, Feeding(ops));
       }
     }
     table_.rows.push_back(std::move(row));
@@ -131,13 +131,14 @@ class OpTable {
     }
     if (!IsBareGraph(plan_)) {
       row.push_back(record == nullptr ? "" : Signature(o, *record));
-      row.push_back(record == nullptr ? "" : FormatSeconds(record->compute_seconds));
+      row.push_back(record == nullptr ? "" : FormatRuns(costs_.runs_of_op(o), record->compute_seconds));
       std::vector<std::string> steps;
       for (uint32_t t : Feeding({o})) {
+        const int64_t runs = costs_.runs_of_transition(t);
         for (const BoxingStep& step : plan_.transitions[t].steps) {
           if (RowOf(step.kind).local) continue;
           steps.push_back(StrCat(CollectiveKindName(step.kind), " over ", MeshAxisName(plan_, step.axis), " ",
-                                 FormatBytes(step.wire_bytes)));
+                                 runs == 1 ? "" : StrCat(runs, " × "), FormatBytes(step.wire_bytes)));
         }
       }
       row.push_back(Join(steps, ", "));
@@ -166,22 +167,25 @@ class OpTable {
   const Opening& opening_;
   const Notation notation_;
   const TransitionIndex transitions_;
+  const StepCosts costs_;
   Table table_;
 };
 
-// Every distinct (kind, axis), by time.
+// Every distinct (kind, axis), in a step.
 Table CollectiveTable(const Plan& plan) {
   struct Sum {
     int64_t count = 0;
     double bytes = 0, seconds = 0;
   };
   std::map<std::pair<CollectiveKind, int>, Sum> sums;
-  for (const Transition& transition : plan.transitions) {
-    for (const BoxingStep& step : transition.steps) {
+  const StepCosts costs(plan);
+  for (uint32_t t = 0; t < plan.transitions.size(); ++t) {
+    const int64_t runs = costs.runs_of_transition(t);
+    for (const BoxingStep& step : plan.transitions[t].steps) {
       Sum& sum = sums[{step.kind, step.axis}];
-      ++sum.count;
-      sum.bytes += step.wire_bytes;
-      sum.seconds += step.seconds;
+      sum.count += runs;
+      sum.bytes += static_cast<double>(runs) * step.wire_bytes;
+      sum.seconds += static_cast<double>(runs) * step.seconds;
     }
   }
   Table table{

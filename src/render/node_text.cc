@@ -57,7 +57,7 @@ std::string MeshAxisName(const Plan& plan, int axis) {
   return axis >= 0 && axis < plan.mesh.num_axes() ? plan.mesh.axes[axis].name : StrCat("axis ", axis);
 }
 
-ViewNode OpNode(const Plan& plan, uint32_t o, Notation notation) {
+ViewNode OpNode(const Plan& plan, const StepCosts& costs, uint32_t o, Notation notation) {
   const Graph& graph = plan.graph;
   const Op& op = graph.ops[o];
   ViewNode node;
@@ -68,7 +68,7 @@ ViewNode OpNode(const Plan& plan, uint32_t o, Notation notation) {
   const DecisionRecord* record = DecisionOf(plan, o);
   const bool takes_time = record != nullptr && record->compute_seconds > 0;
   node.lines.push_back(StrCat(Shorten(NameTail(op.name), kNameLimit), takes_time ? " · " : "",
-                              takes_time ? FormatSeconds(record->compute_seconds) : ""));
+                              takes_time ? FormatRuns(costs.runs_of_op(o), record->compute_seconds) : ""));
   for (size_t i = 0; i < op.outputs.size(); ++i) {
     if (!op.outputs[i].valid()) continue;
     std::string shape = GlobalToLocal(plan, op.outputs[i], LayoutIn(plan, o, i, true));
@@ -87,7 +87,8 @@ ViewNode OpNode(const Plan& plan, uint32_t o, Notation notation) {
   }
   node.tooltip = op.name;
   if (record != nullptr) {
-    node.tooltip += StrCat("\n", record->choice, "\n", record->reason, "\n", FormatSeconds(record->compute_seconds));
+    node.tooltip += StrCat("\n", record->choice, "\n", record->reason, "\n",
+                           FormatRuns(costs.runs_of_op(o), record->compute_seconds));
   }
   if (const KernelGroup* group = plan.kernels.of(OpId(o)); group != nullptr) {
     const auto number = static_cast<size_t>(group - plan.kernels.groups.data());
@@ -119,7 +120,7 @@ ViewNode OutputNode(const Plan& plan, TensorId id, const NdSbp* layout, Notation
   return node;
 }
 
-ViewNode StepNode(const Plan& plan, const Transition& transition, size_t index, Notation notation) {
+ViewNode StepNode(const Plan& plan, const Transition& transition, int64_t runs, size_t index, Notation notation) {
   const BoxingStep& step = transition.steps[index];
   const int rank = plan.graph.tensor(transition.tensor).type.rank();
   ViewNode node;
@@ -128,19 +129,21 @@ ViewNode StepNode(const Plan& plan, const Transition& transition, size_t index, 
   node.title = StrCat(CollectiveKindName(step.kind), " over ", MeshAxisName(plan, step.axis));
   node.lines.push_back(StrCat(FormatLayout(step.from, rank, notation), " → ", FormatLayout(step.to, rank, notation)));
   if (!RowOf(step.kind).local) {
-    node.lines.push_back(StrCat(FormatBytes(step.wire_bytes), " · ", FormatSeconds(step.seconds)));
+    const auto times = static_cast<double>(runs);
+    node.lines.push_back(StrCat(FormatBytes(times * step.wire_bytes), " · ", FormatSeconds(times * step.seconds)));
   }
   node.tooltip = StrCat(plan.graph.tensor(transition.tensor).name, "\n", transition.reason);
   return node;
 }
 
-std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& transitions) {
-  std::map<CollectiveKind, std::pair<size_t, double>> kinds;
+std::string CountCollectives(const Plan& plan, const StepCosts& costs, const std::vector<uint32_t>& transitions) {
+  std::map<CollectiveKind, std::pair<int64_t, double>> kinds;
   for (uint32_t t : transitions) {
+    const int64_t runs = costs.runs_of_transition(t);
     for (const BoxingStep& step : plan.transitions[t].steps) {
       if (RowOf(step.kind).local) continue;
-      ++kinds[step.kind].first;
-      kinds[step.kind].second += step.wire_bytes;
+      kinds[step.kind].first += runs;
+      kinds[step.kind].second += static_cast<double>(runs) * step.wire_bytes;
     }
   }
   std::vector<std::string> parts;
@@ -150,8 +153,9 @@ std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& tran
   return Join(parts, ", ");
 }
 
-ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, const std::string& label, int64_t copies,
-                     const std::vector<uint32_t>& ops, const std::vector<uint32_t>& inner_transitions) {
+ViewNode SummaryNode(const Plan& plan, const StepCosts& costs, const OutlineNode& outline_node,
+                     const std::string& label, int64_t copies, const std::vector<uint32_t>& ops,
+                     const std::vector<uint32_t>& inner_transitions) {
   ViewNode node;
   node.kind = ViewNode::Kind::kSummary;
   node.title = Shorten(label, kNameLimit);
@@ -160,19 +164,21 @@ ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, const st
   double seconds = 0;
   bool some = false, all = true;
   for (uint32_t o : ops) {
-    const DecisionRecord* record = DecisionOf(plan, o);
-    if (record != nullptr) seconds += record->compute_seconds;
+    seconds += costs.OpSeconds(o);
     some = some || SharingOf(plan, o) != Sharing::kReplicated;
     all = all && SharingOf(plan, o) == Sharing::kAllAxes;
   }
   double collective_seconds = 0;
-  for (uint32_t t : inner_transitions) collective_seconds += plan.transitions[t].seconds;
+  for (uint32_t t : inner_transitions) {
+    seconds += costs.CutSeconds(t);
+    collective_seconds += costs.TransitionSeconds(t);
+  }
   if (!IsBareGraph(plan)) {
     node.sharing = all ? Sharing::kAllAxes : some ? Sharing::kSomeAxes : Sharing::kReplicated;
     const std::string each = copies > 1 ? "each " : "";
     node.lines.push_back(
         StrCat(each, "compute ", FormatSeconds(seconds), ", collectives ", FormatSeconds(collective_seconds)));
-    const std::string inside = CountCollectives(plan, inner_transitions);
+    const std::string inside = CountCollectives(plan, costs, inner_transitions);
     if (!inside.empty()) node.lines.push_back(inside);
   }
   node.order = outline_node.first_op;

@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "plan/plan.h"
+#include "render/facts.h"
 #include "render/outline.h"
 #include "render/view.h"
 #include "sbp/sbp.h"
@@ -14,19 +15,19 @@
 
 namespace sbp {
 
-ViewNode OpNode(const Plan& plan, uint32_t op, Notation notation);
+ViewNode OpNode(const Plan& plan, const StepCosts& costs, uint32_t op, Notation notation);
 // An input or parameter as a node of its own.
 ViewNode SourceNode(const Plan& plan, TensorId tensor, Notation notation);
 ViewNode OutputNode(const Plan& plan, TensorId tensor, const NdSbp* layout, Notation notation);
-// A boxing step of a transition.
-ViewNode StepNode(const Plan& plan, const Transition& transition, size_t step, Notation notation);
+// A boxing step of a transition that a step makes `runs` times; bytes and time are of all of them.
+ViewNode StepNode(const Plan& plan, const Transition& transition, int64_t runs, size_t step, Notation notation);
 
 // What goes on inside a closed node of the outline: its ops, and the transitions among them.
-ViewNode SummaryNode(const Plan& plan, const OutlineNode& node, const std::string& label, int64_t copies,
-                     const std::vector<uint32_t>& ops, const std::vector<uint32_t>& inner_transitions);
+ViewNode SummaryNode(const Plan& plan, const StepCosts& costs, const OutlineNode& node, const std::string& label,
+                     int64_t copies, const std::vector<uint32_t>& ops, const std::vector<uint32_t>& inner_transitions);
 
-// "2 all-reduce (8.4 MB)": collectives by kind, local steps left out. "" when there are none.
-std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& transitions);
+// "2 all-reduce (8.4 MB)": collectives of a step by kind, local steps left out. "" when there are none.
+std::string CountCollectives(const Plan& plan, const StepCosts& costs, const std::vector<uint32_t>& transitions);
 std::string MeshAxisName(const Plan& plan, int axis);
 
 }  // namespace sbp

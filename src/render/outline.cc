@@ -233,6 +233,17 @@ class OutlineBuilder {
   std::string ItemLabel(const OutlineItem& item) const {
     return item.is_op ? plan_.graph.ops[item.index].name : out_.nodes[item.index].label;
   }
+  // "first .. last". Ops within a scope go without it, and of ranges only the ends are named.
+  std::string RangeLabel(size_t parent, const OutlineItem& first, const OutlineItem& last) const {
+    constexpr std::string_view kTo = " .. ";
+    const bool scoped = !out_.nodes[parent].path.empty();
+    const auto label = [&](const OutlineItem& item) {
+      return item.is_op && scoped ? NameTail(ItemLabel(item)) : ItemLabel(item);
+    };
+    const std::string from = label(first), to = label(last);
+    const size_t end = to.rfind(kTo);
+    return StrCat(from.substr(0, from.find(kTo)), kTo, end == std::string::npos ? to : to.substr(end + kTo.size()));
+  }
   uint32_t FirstOp(const OutlineItem& item) const { return item.is_op ? item.index : out_.nodes[item.index].first_op; }
 
   uint32_t MakeRepeat(size_t parent, const Repeat& repeat) {
@@ -242,8 +253,8 @@ class OutlineBuilder {
     // Layers are differentiated last to first: the first one stands for all there, too, as in the forward pass.
     const bool reversed = PhaseOfScope(out_.nodes[parent].path) == Phase::kBackward;
     const OutlineItem first = reversed ? items.back() : items.front(), last = reversed ? items.front() : items.back();
-    const uint32_t node = AddNode(OutlineNode::Kind::kRepeat, parent, StrCat(ItemLabel(first), " .. ", ItemLabel(last)),
-                                  FirstOp(items[0]));
+    const uint32_t node =
+        AddNode(OutlineNode::Kind::kRepeat, parent, RangeLabel(parent, first, last), FirstOp(items[0]));
     std::vector<OutlineItem> copies;
     for (size_t c = 0; c < repeat.copies; ++c) {
       const size_t place = reversed ? repeat.copies - 1 - c : c;
@@ -256,7 +267,7 @@ class OutlineBuilder {
   }
 
   uint32_t MakeRange(uint32_t parent, std::span<const OutlineItem> window) {
-    const std::string label = StrCat(ItemLabel(window.front()), " .. ", ItemLabel(window.back()));
+    const std::string label = RangeLabel(parent, window.front(), window.back());
     const uint32_t node = AddNode(OutlineNode::Kind::kRange, parent, label, FirstOp(window[0]));
     out_.nodes[node].items.assign(window.begin(), window.end());
     for (const OutlineItem& item : window) SetParent(item, node);

@@ -25,7 +25,6 @@
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
-#include "graph/sections.h"
 #include "graph/tensor_type.h"
 #include "memory/memory.h"
 #include "memory/training.h"
@@ -33,7 +32,6 @@
 #include "naming/module_names.h"
 #include "plan/ends.h"
 #include "plan/plan.h"
-#include "plan/transition_runs.h"
 #include "render/facts.h"
 #include "render/node_text.h"
 #include "render/side_tables.h"
@@ -49,11 +47,10 @@ constexpr int32_t kNoRow = -1;
 class OverviewBuilder {
  public:
   OverviewBuilder(const Plan& plan, const RenderOptions& options)
-      : plan_(plan), options_(options), transitions_(plan), runs_(plan.graph) {
+      : plan_(plan), options_(options), transitions_(plan), costs_(plan) {
     out_.training = HasBackward(plan.graph);
     out_.bare = IsBareGraph(plan);
     side_ = FindSideTables(plan.graph);
-    transition_runs_ = RunsOfTransitions(plan, runs_);
   }
 
   Result<Overview> Build() {
@@ -66,33 +63,19 @@ class OverviewBuilder {
     AddEnds();
     AddTotals();
     out_.title = TitleOf(plan_);
+    out_.warnings = WarningsOf(plan_);
     return std::move(out_);
   }
 
  private:
   bool Valid(OpId op) const { return op.valid() && op.index() < plan_.graph.ops.size(); }
 
-  // The op whose time a transition is: that which reads it first; where only the caller does, that which wrote it.
-  OpId ForWhom(const Transition& transition) const {
-    if (!transition.tensor.valid() || transition.tensor.index() >= plan_.graph.tensors.size()) return OpId();
-    const OpId op =
-        transition.consumers.empty() ? plan_.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
-    return Valid(op) ? op : OpId();
-  }
-  double Seconds(uint32_t o) const {
-    const DecisionRecord* record = DecisionOf(plan_, o);
-    return record == nullptr ? 0 : static_cast<double>(runs_.of(OpId(o))) * record->compute_seconds;
-  }
-  double Runs(size_t transition) const { return static_cast<double>(transition_runs_[transition]); }
-  bool HasTransition(size_t t) const { return ForWhom(plan_.transitions[t]).valid(); }
-
   std::vector<double> Weights() const {
     std::vector<double> weights(plan_.graph.ops.size(), out_.bare ? 1 : 0);
-    for (uint32_t o = 0; o < weights.size() && !out_.bare; ++o) weights[o] = Seconds(o);
-    for (size_t t = 0; t < plan_.transitions.size(); ++t) {
-      const OpId op = ForWhom(plan_.transitions[t]);
-      if (op.valid())
-        weights[op.index()] += Runs(t) * (plan_.transitions[t].seconds + plan_.transitions[t].cut_seconds);
+    for (uint32_t o = 0; o < weights.size() && !out_.bare; ++o) weights[o] = costs_.OpSeconds(o);
+    for (uint32_t t = 0; t < plan_.transitions.size(); ++t) {
+      const OpId op = costs_.ForWhom(t);
+      if (op.valid()) weights[op.index()] += costs_.TransitionSeconds(t) + costs_.CutSeconds(t);
     }
     return weights;
   }
@@ -176,7 +159,7 @@ class OverviewBuilder {
       OverviewWork* work = WorkOf(o);
       if (work == nullptr) continue;
       ++work->ops;
-      work->compute_seconds += Seconds(o);
+      work->compute_seconds += costs_.OpSeconds(o);
       if (out_.bare) continue;
       auto& [all, some] = shared.try_emplace(work, true, false).first->second;
       all = all && SharingOf(plan_, o) == Sharing::kAllAxes;
@@ -186,19 +169,21 @@ class OverviewBuilder {
       work->sharing = how.first ? Sharing::kAllAxes : how.second ? Sharing::kSomeAxes : Sharing::kReplicated;
     }
     std::map<std::pair<CollectiveKind, int>, OverviewCollective> sums;
-    for (size_t t = 0; t < plan_.transitions.size(); ++t) {
-      if (!HasTransition(t)) continue;
-      OverviewWork* work = WorkOf(ForWhom(plan_.transitions[t]).value);
-      if (work != nullptr) work->compute_seconds += Runs(t) * plan_.transitions[t].cut_seconds;
+    for (uint32_t t = 0; t < plan_.transitions.size(); ++t) {
+      const OpId whose = costs_.ForWhom(t);
+      if (!whose.valid()) continue;
+      OverviewWork* work = WorkOf(whose.value);
+      if (work != nullptr) work->compute_seconds += costs_.CutSeconds(t);
+      const auto runs = static_cast<double>(costs_.runs_of_transition(t));
       for (const BoxingStep& step : plan_.transitions[t].steps) {
-        if (work != nullptr && step.seconds > 0) work->collective_seconds[step.kind] += Runs(t) * step.seconds;
+        if (work != nullptr && step.seconds > 0) work->collective_seconds[step.kind] += runs * step.seconds;
         if (RowOf(step.kind).local) continue;
         OverviewCollective& sum = sums[{step.kind, step.axis}];
         sum.kind = step.kind;
         sum.axis = MeshAxisName(plan_, step.axis);
-        sum.count += transition_runs_[t];
-        sum.bytes += Runs(t) * step.wire_bytes;
-        sum.seconds += Runs(t) * step.seconds;
+        sum.count += costs_.runs_of_transition(t);
+        sum.bytes += runs * step.wire_bytes;
+        sum.seconds += runs * step.seconds;
       }
     }
     for (auto& [key, sum] : sums) out_.collectives.push_back(std::move(sum));
@@ -259,7 +244,7 @@ class OverviewBuilder {
     const Tensor& tensor = plan_.graph.tensor(id);
     if (!sum.tensors.emplace(parts_.stand_in[from], tensor.producer_index).second) return;
     const int32_t t = transitions_.Feeding(o, operand);
-    const bool boxed = t >= 0 && HasTransition(static_cast<size_t>(t));
+    const bool boxed = t >= 0 && costs_.ForWhom(static_cast<uint32_t>(t)).valid();
     const auto bytes = static_cast<double>(tensor.type.num_bytes());
     if (bytes > sum.bytes) {
       sum.bytes = bytes;
@@ -345,8 +330,7 @@ class OverviewBuilder {
   const Plan& plan_;
   const RenderOptions& options_;
   const TransitionIndex transitions_;
-  const StepRuns runs_;
-  std::vector<int64_t> transition_runs_;
+  const StepCosts costs_;
   OverviewParts parts_;
   std::vector<int32_t> row_of_op_;
   std::vector<Phase> phase_;

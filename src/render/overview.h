@@ -77,6 +77,7 @@ struct Overview {
   std::string states;         // "12 states, 2.1 MB on each device"
   double gradient_bytes = 0;  // to the optimizer, of the whole tensors
   std::vector<std::string> inputs, outputs;
+  std::vector<std::string> warnings;                     // of the plan
   std::vector<OverviewCollective> collectives;           // by time, then kind and axis; local steps left out
   std::vector<std::pair<std::string, int64_t>> memory;   // parts of the peak on the fullest device, bytes
   std::vector<std::pair<std::string, int64_t>> holders;  // the largest at the peak

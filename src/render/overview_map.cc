@@ -34,10 +34,10 @@ constexpr double kRowsTop = kScreenHeight - 96, kRowsBottom = 30;
 constexpr double kLanesLeft = 14, kBoxesLeft = 116, kBoxesRight = 812, kBetweenPasses = 58;
 constexpr double kFrameHead = 17, kFrameFoot = 6, kFramePad = 7;
 constexpr double kLeastRow = 15, kMostRow = 62;
-constexpr double kEndsSize = 8.5, kFlowSize = 7.5, kLeastGapForText = 9;
+constexpr double kWarningSize = 9, kEndsSize = 8.5, kFlowSize = 7.5, kLeastGapForText = 9;
 
 constexpr std::string_view kTitleText = "#1F2733", kFlowText = "#5B6577", kRepeatColour = "#4B5BD6",
-                           kFlowLine = "#5B6577";
+                           kFlowLine = "#5B6577", kWarningText = "#8A6D1D";
 
 class OverviewMap {
  public:
@@ -121,6 +121,14 @@ class OverviewMap {
       canvas_.Text({kLanesLeft, top - height, i == 0 ? kPanelLeft - kLanesLeft : kScreenWidth - 2 * kLanesLeft, height},
                    overview_.title[i], {i == 0 ? 17.0 : 10.5, i == 0, kTitleText});
       top -= height;
+    }
+    if (!overview_.warnings.empty()) {
+      const size_t more = overview_.warnings.size() - 1;
+      const std::string others = more > 0 ? StrCat(" (and ", more, " more)") : "";
+      const double width = kPanelLeft - kLanesLeft, room = width - RoomFor(others, kWarningSize, false);
+      const std::string first = StrCat("warning: ", overview_.warnings.front());
+      canvas_.Text({kLanesLeft, top - 13, width, 13}, FitText(first, room, kWarningSize, false) + others,
+                   {kWarningSize, false, kWarningText});
     }
     if (!overview_.training) return;
     for (const Phase phase : {Phase::kForward, Phase::kBackward}) {

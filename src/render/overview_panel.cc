@@ -16,14 +16,16 @@
 #include "cost/collective.h"
 #include "render/facts.h"
 #include "render/palette.h"
+#include "render/text_width.h"
 
 namespace sbp {
 namespace {
 
-constexpr std::string_view kInk = "#1F2733", kPale = "#5B6577";
+constexpr std::string_view kInk = "#1F2733", kPale = "#5B6577", kAlarm = "#CC3333";
 constexpr double kPanelLine = 13, kHeadLine = 17, kBetween = 9;
 constexpr double kLegendRoom = 140;
 constexpr double kNumber = 57;  // room for a number
+constexpr double kRowIndent = 13, kRowSize = 8.5;
 // Of parts of memory, in their order.
 constexpr std::array<std::string_view, 7> kMemoryColours = {"#5E7AA8", "#C79A3F", "#A673BE", "#8E3FB0",
                                                             "#2F8052", "#CC6633", "#8C93A3"};
@@ -74,10 +76,11 @@ class Panel {
     if (!colour.empty()) canvas_.Box({line.left, line.bottom + 3, 8, 8}, {colour, colour});
 
     const double taken = kNumber * static_cast<double>(numbers.size());
-    canvas_.Text({line.left + 13, line.bottom, line.width - 13 - taken, line.height}, words, {8.5, false, kInk});
+    canvas_.Text({line.left + kRowIndent, line.bottom, line.width - kRowIndent - taken, line.height}, words,
+                 {kRowSize, false, kInk});
     for (size_t i = 0; i < numbers.size(); ++i) {
       canvas_.Text({line.right() - taken + kNumber * static_cast<double>(i), line.bottom, kNumber, line.height},
-                   numbers[i], {8.5, false, kInk, TextAlign::kRight});
+                   numbers[i], {kRowSize, false, kInk, TextAlign::kRight});
     }
   }
 
@@ -148,9 +151,13 @@ class Panel {
     AddBar(canvas_, bar, parts, whole);
     if (device > 0 && peak > device) {
       const double x = bar.left + bar.width * device / whole;
-      canvas_.Line({{x, bar.bottom - 2}, {x, bar.top() + 2}}, {"#CC3333", 1.6}, "memory of a device");
+      canvas_.Line({{x, bar.bottom - 2}, {x, bar.top() + 2}}, {kAlarm, 1.6}, "memory of a device");
     }
     top_ -= 3;
+    if (const std::string words = DoesNotFit(overview_.peak_bytes, overview_.device_bytes); !words.empty()) {
+      const Rectangle line = Next(kPanelLine);
+      canvas_.Text(line, words, {9, true, kAlarm});
+    }
     for (size_t i = 0; i < overview_.memory.size(); ++i) {
       const auto bytes = static_cast<double>(overview_.memory[i].second);
       Row(kMemoryColours[i % kMemoryColours.size()], overview_.memory[i].first,
@@ -161,8 +168,12 @@ class Panel {
       top_ -= 3;
       const Rectangle line = Next(kPanelLine);
       canvas_.Text(line, "largest at the peak", {8, false, kPale});
-      for (size_t i = 0; i < std::min(overview_.holders.size(), kMost) && HasRoom(kLegendRoom); ++i) {
-        Row("", overview_.holders[i].first, {FormatBytes(static_cast<double>(overview_.holders[i].second))});
+      std::vector<std::string> names;
+      for (const auto& [name, bytes] : overview_.holders) names.push_back(name);
+      names.resize(std::min(names.size(), kMost));
+      names = FitTexts(names, Width() - kRowIndent - kNumber, kRowSize, false);
+      for (size_t i = 0; i < names.size() && HasRoom(kLegendRoom); ++i) {
+        Row("", names[i], {FormatBytes(static_cast<double>(overview_.holders[i].second))});
       }
     }
     top_ -= kBetween;
@@ -199,6 +210,9 @@ class Panel {
     if (!overview_.frames.empty()) Row("#4B5BD6", "frame: repeated layers, drawn once; times are of all", {});
     if (overview_.training) Row(kKeptColour, "kept for the backward pass, bytes per device", {});
     if (!overview_.bare) Row("", "beside arrows: layout and bytes of the whole tensor", {});
+    if (!DoesNotFit(overview_.peak_bytes, overview_.device_bytes).empty()) {
+      Row(kAlarm, "line across the memory bar: what a device has", {});
+    }
     if (!overview_.bare) Row("", "coloured arrows: a collective changes the layout", {});
   }
 

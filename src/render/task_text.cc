@@ -14,7 +14,7 @@ std::string ArenaHeadline(const PhysicalPlan& physical) {
   const auto arena = static_cast<double>(physical.arena_bytes), bound = static_cast<double>(physical.lower_bound_bytes);
   std::string text =
       StrCat(physical.tasks.size(), " tasks · ", physical.registers.size(), " registers · arena ", FormatBytes(arena),
-             " a device, lower bound ", FormatBytes(bound), ", placed by ", physical.placement);
+             " a device, lower bound ", FormatBytes(bound), ", placement ", physical.placement);
   if (physical.micro_batches > 1) text += StrCat(" · ", physical.micro_batches, " micro-batches");
   return text;
 }

@@ -4,9 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/text.h"
 #include "render/dot.h"
 #include "render/facts.h"
 
@@ -113,6 +117,40 @@ std::string FitText(std::string_view text, double room, double size, bool bold) 
     (RoomFor(Shorten(text, middle), size, bold) <= room ? fits : beyond) = middle;
   }
   return fits < kLeast ? "" : Shorten(text, fits);
+}
+
+namespace {
+
+// Where the level, or the two of "layers.0", begins in which the texts first differ.
+size_t FirstDifference(const std::vector<std::string_view>& texts) {
+  size_t common = texts.front().size();
+  for (const std::string_view text : texts) {
+    const auto ends = std::ranges::mismatch(text, texts.front());
+    common = std::min(common, static_cast<size_t>(ends.in1 - text.begin()));
+  }
+  constexpr std::string_view kSeparators = "./";
+  const std::string_view head = texts.front().substr(0, common);
+  size_t begin = head.find_last_of(kSeparators);
+  if (begin != std::string_view::npos && begin > 0) begin = head.find_last_of(kSeparators, begin - 1);
+  return begin == std::string_view::npos ? 0 : begin + 1;
+}
+
+}  // namespace
+
+std::vector<std::string> FitTexts(std::span<const std::string> texts, double room, double size, bool bold) {
+  std::vector<std::string> fitted;
+  std::map<std::string, std::vector<std::string_view>> alike;
+  for (const std::string& text : texts) {
+    fitted.push_back(FitText(text, room, size, bold));
+    alike[fitted.back()].push_back(text);
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<std::string_view>& others = alike.at(fitted[i]);
+    if (std::ranges::all_of(others, [&](std::string_view other) { return other == texts[i]; })) continue;
+    const size_t from = FirstDifference(others);
+    if (from > 0) fitted[i] = FitText(StrCat("..", texts[i].substr(from)), room, size, bold);
+  }
+  return fitted;
 }
 
 }  // namespace sbp

@@ -2,8 +2,10 @@
 // where none of them is installed.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sbp {
 
@@ -22,5 +24,9 @@ double RoomFor(std::string_view text, double size, bool bold);
 
 // The text, elided in its middle where it takes more than `room`; "" where not even a few letters fit.
 std::string FitText(std::string_view text, double room, double size, bool bold);
+
+// Each text so elided; those that differ, but would come out alike, are cut in front of the level ("layers.0") in which
+// they first differ.
+std::vector<std::string> FitTexts(std::span<const std::string> texts, double room, double size, bool bold);
 
 }  // namespace sbp

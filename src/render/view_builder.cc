@@ -44,6 +44,7 @@ class ViewBuilder {
         opening_(opening),
         options_(options),
         transitions_(plan),
+        costs_(plan),
         edges_(plan, HasBackward(plan.graph), options.notation) {
     limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
     view_.training = HasBackward(plan.graph);
@@ -55,6 +56,7 @@ class ViewBuilder {
     WalkOutline();
     FindInnerTransitions();
     MakeSummaries();
+    FindFoldedInputs();
     many_inputs_ = InputsOfOneReader(plan_.graph, [&](uint32_t o) { return NodeOfOp(o); });
     std::erase_if(many_inputs_, [&](const auto& inputs) {
       return inputs.second.size() < kManyInputs || !closed_of_node_.contains(inputs.first);
@@ -103,7 +105,7 @@ class ViewBuilder {
       stack.pop_back();
       if (step.item.is_op) {
         node_of_op_[step.item.index] =
-            static_cast<int32_t>(AddNode(OpNode(plan_, step.item.index, options_.notation), step.group,
+            static_cast<int32_t>(AddNode(OpNode(plan_, costs_, step.item.index, options_.notation), step.group,
                                          PhaseOf(plan_.graph, plan_.graph.ops[step.item.index])));
         continue;
       }
@@ -162,14 +164,12 @@ class ViewBuilder {
   // A transition whose producer and first consumer lie in the same closed node is part of its summary; so is one of a
   // parameter.
   void FindInnerTransitions() {
-    group_collectives_.assign(view_.groups.size(), {});
     for (uint32_t t = 0; t < plan_.transitions.size(); ++t) {
       const Transition& transition = plan_.transitions[t];
       if (transition.consumers.empty() || !ValidTransition(transition)) continue;
       const uint32_t consumer = transition.consumers[0].op.value;
       if (!Shown(consumer)) continue;
       const int32_t node = node_of_op_[consumer];
-      group_collectives_[view_.nodes[node].group].push_back(t);
       const auto closed = closed_of_node_.find(static_cast<uint32_t>(node));
       if (closed == closed_of_node_.end()) continue;
       const int32_t producer = ProducerNode(transition.tensor);
@@ -184,12 +184,28 @@ class ViewBuilder {
                        [&](const Use& use) { return use.op.valid() && use.op.index() < plan_.graph.ops.size(); });
   }
 
+  // Inputs that folded copies read in the place of one that is drawn: it stands for them.
+  void FindFoldedInputs() {
+    const auto is_input = [&](TensorId t) {
+      return t.valid() && plan_.graph.tensor(t).role == TensorRole::kInput && !plan_.graph.tensor(t).producer.valid();
+    };
+    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) {
+      if (opening_.stand_in[o] == o) continue;
+      const std::vector<TensorId> own = plan_.graph.OperandsOf(plan_.graph.ops[o]);
+      const std::vector<TensorId> drawn = plan_.graph.OperandsOf(plan_.graph.ops[opening_.stand_in[o]]);
+      for (size_t i = 0; i < std::min(own.size(), drawn.size()); ++i) {
+        if (own[i] != drawn[i] && is_input(own[i]) && is_input(drawn[i])) folded_inputs_[drawn[i]].insert(own[i]);
+      }
+    }
+  }
+
   void MakeSummaries() {
     for (const Closed& closed : closed_) {
       ViewNode& node = view_.nodes[closed.node];
       const int32_t group = node.group;
       const Phase phase = node.phase;
-      node = SummaryNode(plan_, outline_.nodes[closed.outline], closed.label, closed.copies, closed.ops, closed.inner);
+      node = SummaryNode(plan_, costs_, outline_.nodes[closed.outline], closed.label, closed.copies, closed.ops,
+                         closed.inner);
       node.group = group;
       node.phase = phase;
       if (phase == Phase::kOptimizer) node.lines.push_back(StatesLine(plan_, closed.ops));
@@ -311,6 +327,9 @@ class ViewBuilder {
       return rest_of_sources_;
     }
     ViewNode node = SourceNode(plan_, t, options_.notation);
+    if (const auto folded = folded_inputs_.find(t); folded != folded_inputs_.end()) {
+      node.title += StrCat("  × ", folded->second.size() + 1);
+    }
     node.order = view_.nodes[reader].order;
     const int32_t group = view_.nodes[reader].group;
     const bool input = tensor.role == TensorRole::kInput;
@@ -341,6 +360,7 @@ class ViewBuilder {
     const NdSbp* layout = &transition.from;
     for (size_t s = 0; s < transition.steps.size(); ++s) {
       const BoxingStep& step = transition.steps[s];
+      const int64_t runs = costs_.runs_of_transition(t);
       if (view_.nodes.size() >= limit_) {
         ++undrawn_steps_;
         continue;
@@ -354,15 +374,15 @@ class ViewBuilder {
                                  StrCat(CollectiveKindName(step.kind), step.axis, layouts));
       const auto [drawn, fresh] = steps_.try_emplace(std::move(key), static_cast<uint32_t>(view_.nodes.size()));
       if (fresh) {
-        ViewNode node = StepNode(plan_, transition, s, options_.notation);
+        ViewNode node = StepNode(plan_, transition, runs, s, options_.notation);
         if (of_gradients) node.lines.erase(node.lines.begin());  // layouts
         node.order = view_.nodes[to].order;
         AddNode(std::move(node), view_.nodes[to].group, view_.nodes[to].phase);
       }
       Merged& merged = merged_[drawn->second];
-      ++merged.steps;
-      merged.bytes += step.wire_bytes;
-      merged.seconds += step.seconds;
+      merged.steps += runs;
+      merged.bytes += static_cast<double>(runs) * step.wire_bytes;
+      merged.seconds += static_cast<double>(runs) * step.seconds;
       edges_.Add(at, drawn->second, transition.tensor, layout);
       at = drawn->second;
       layout = &step.to;
@@ -375,6 +395,7 @@ class ViewBuilder {
     const std::set<TensorId> tied = MergedOutputs(plan_, view_.training);
     const std::vector<TensorEnd> ends = IsBareGraph(plan_) ? std::vector<TensorEnd>() : EndsOf(plan_);
     size_t drawn = 0, rest = 0;
+    std::map<std::pair<uint32_t, int64_t>, std::pair<uint32_t, int64_t>> output_nodes;  // by op and result; how many
     int32_t& rest_node = rest_of_outputs_;
     for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
       const TensorId t = plan_.graph.outputs[i];
@@ -384,6 +405,13 @@ class ViewBuilder {
       const auto from = static_cast<uint32_t>(producer);
       const int32_t boxed = ends.empty() ? -1 : ends[i].transition;
       const NdSbp* layout = boxed >= 0 ? &plan_.transitions[boxed].to : SourceLayout(plan_, t);
+      // What the copies of a folded layer give is one node, like their ops.
+      const OpId op = plan_.graph.tensor(t).producer;
+      const auto place = std::pair(opening_.stand_in[op.value], plan_.graph.tensor(t).producer_index);
+      if (const auto alike = output_nodes.find(place); alike != output_nodes.end()) {
+        ++alike->second.second;
+        continue;
+      }
       constexpr size_t kMaxOutputs = 40;
       if (drawn++ >= kMaxOutputs || tied.contains(t)) {
         ++rest;
@@ -397,7 +425,12 @@ class ViewBuilder {
       ViewNode node = OutputNode(plan_, t, layout, options_.notation);
       node.order = view_.nodes[from].order;
       const Phase phase = view_.nodes[from].phase;
-      ConnectEnd(from, AddNode(std::move(node), GroupOfOne(view_.nodes[from].group), phase), t, boxed, layout);
+      const uint32_t output = AddNode(std::move(node), GroupOfOne(view_.nodes[from].group), phase);
+      output_nodes.emplace(place, std::pair(output, 1));
+      ConnectEnd(from, output, t, boxed, layout);
+    }
+    for (const auto& [place, output] : output_nodes) {
+      if (output.second > 1) view_.nodes[output.first].title += StrCat("  × ", output.second);
     }
     if (rest_node < 0) return;
     view_.nodes[rest_node].order = plan_.graph.ops.size();
@@ -413,17 +446,22 @@ class ViewBuilder {
 
   void DescribeGroups() {
     if (IsBareGraph(plan_)) return;
+    // Of the step, all copies: those that are folded count where their first one is drawn.
     std::vector<double> seconds(view_.groups.size(), 0);
-    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) {
-      const DecisionRecord* record = DecisionOf(plan_, o);
-      if (record != nullptr && Shown(o)) seconds[view_.nodes[node_of_op_[o]].group] += record->compute_seconds;
+    const auto add = [&](OpId op, double more) {
+      const int32_t node = op.valid() ? NodeOfOp(op.value) : -1;
+      if (node >= 0) seconds[view_.nodes[node].group] += more;
+    };
+    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) add(OpId(o), costs_.OpSeconds(o));
+    for (uint32_t t = 0; t < plan_.transitions.size(); ++t) {
+      add(costs_.ForWhom(t), costs_.TransitionSeconds(t) + costs_.CutSeconds(t));
     }
-    for (size_t g = view_.groups.size(); g-- > 1;) {  // parents stand before their children
-      for (uint32_t t : group_collectives_[g]) seconds[g] += plan_.transitions[t].seconds;
-      const ViewGroup& group = view_.groups[g];
-      // A folded repeat inside counts as often as it runs.
-      seconds[group.parent] += seconds[g] * static_cast<double>(group.copies);
-      view_.groups[g].note = StrCat(group.copies > 1 ? "each " : "", FormatSeconds(seconds[g]));
+    for (size_t g = view_.groups.size(); g-- > 1;) seconds[view_.groups[g].parent] += seconds[g];  // stand before it
+    std::vector<int64_t> copies(view_.groups.size(), 1);
+    for (size_t g = 1; g < view_.groups.size(); ++g) {
+      ViewGroup& group = view_.groups[g];
+      copies[g] = copies[group.parent] * std::max<int64_t>(group.copies, 1);
+      group.note = StrCat(copies[g] > 1 ? "each " : "", FormatSeconds(seconds[g] / static_cast<double>(copies[g])));
     }
   }
 
@@ -438,7 +476,7 @@ class ViewBuilder {
     if (rest_of_sources_ >= 0) {
       view_.nodes[rest_of_sources_].title = StrCat(unseen_sources_.size(), " more inputs and parameters");
     }
-    edges_.WriteTo(view_);
+    edges_.WriteTo(view_, rest_of_outputs_);
     MakeTitle();
     view_.legend = LegendOf(view_, IsBareGraph(plan_));
   }
@@ -446,6 +484,9 @@ class ViewBuilder {
   void MakeTitle() {
     view_.title = TitleOf(plan_);
     if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
+    const auto device = static_cast<int64_t>(plan_.cluster.device.memory_bytes.value);
+    if (const std::string fit = DoesNotFit(plan_.memory.peak_bytes, device); !fit.empty()) view_.notes.push_back(fit);
+    AddWarnings();
     if (opening_.closed_for_size > 0) {
       view_.notes.push_back(StrCat(opening_.closed_for_size,
                                    " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
@@ -454,8 +495,17 @@ class ViewBuilder {
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
   }
 
+  void AddWarnings() {
+    constexpr size_t kMost = 3, kLongest = 150;
+    const std::vector<std::string> warnings = WarningsOf(plan_);
+    for (size_t i = 0; i < std::min(warnings.size(), kMost); ++i) {
+      view_.notes.push_back(StrCat("warning: ", Shorten(warnings[i], kLongest)));
+    }
+    if (warnings.size() > kMost) view_.notes.push_back(StrCat(warnings.size() - kMost, " more warnings"));
+  }
+
   struct Merged {
-    size_t steps = 0;
+    int64_t steps = 0;  // runs of all of them
     double bytes = 0, seconds = 0;
   };
 
@@ -464,18 +514,19 @@ class ViewBuilder {
   const Opening& opening_;
   const RenderOptions& options_;
   const TransitionIndex transitions_;
+  const StepCosts costs_;
   size_t limit_ = 0;
   View view_;
   std::vector<int32_t> node_of_op_;  // -1: in a folded copy
   std::vector<Closed> closed_;
   std::map<uint32_t, size_t> closed_of_node_;
-  std::vector<std::vector<uint32_t>> group_collectives_;
   std::map<TensorId, uint32_t> source_nodes_;
   std::vector<bool> side_;                                                  // per op: makes a side table
   std::vector<bool> side_inputs_;                                           // per tensor
   std::map<std::tuple<uint32_t, int64_t, int32_t>, uint32_t> table_nodes_;  // producer, result, group of the reader
   std::map<uint32_t, std::set<TensorId>> many_inputs_;                      // by folded node
   std::map<uint32_t, uint32_t> input_nodes_;                                // which stand for them
+  std::map<TensorId, std::set<TensorId>> folded_inputs_;                    // by the input that is drawn for them
   std::set<TensorId> unseen_sources_;
   int32_t rest_of_sources_ = -1, rest_of_outputs_ = -1;
   std::map<uint32_t, uint32_t> last_step_;                                 // transition -> node

@@ -1,7 +1,10 @@
 #include "render/view_edges.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "graph/phases.h"
@@ -30,6 +33,16 @@ ViewEdge::Kind KindBetween(Phase from, Phase to) {
   return ViewEdge::Kind::kData;
 }
 
+// The outermost repeat around a node; else the outermost frame, which is the pass.
+int32_t PartAround(const View& view, uint32_t node) {
+  int32_t frame = 0, repeat = -1;
+  for (int32_t g = view.nodes[node].group; g > 0; g = view.groups[g].parent) {
+    frame = g;
+    if (view.groups[g].copies > 1) repeat = g;
+  }
+  return repeat >= 0 ? repeat : frame;
+}
+
 }  // namespace
 
 EdgesOfView::EdgesOfView(const Plan& plan, bool training, Notation notation) : plan_(plan), notation_(notation) {
@@ -46,8 +59,21 @@ void EdgesOfView::Add(uint32_t from, uint32_t to, TensorId tensor, const NdSbp* 
   sum.layouts.insert(FormatLayout(*layout, type.rank(), notation_));
 }
 
-void EdgesOfView::WriteTo(View& view) const {
+EdgesOfView::Sums EdgesOfView::Bundled(const View& view, int32_t many) const {
+  Sums bundled;
+  std::map<std::pair<int32_t, uint32_t>, uint32_t> source;  // of a part and what it leads to: the node that is drawn
   for (const auto& [ends, sum] : sums_) {
+    const auto [from, to] = ends;
+    const bool to_optimizer = view.nodes[from].phase == Phase::kBackward && view.nodes[to].phase == Phase::kOptimizer;
+    const bool bundle = view.training && (to_optimizer || static_cast<int32_t>(to) == many);
+    const uint32_t drawn = bundle ? source.try_emplace({PartAround(view, from), to}, from).first->second : from;
+    bundled[{drawn, to}].Merge(sum);
+  }
+  return bundled;
+}
+
+void EdgesOfView::WriteTo(View& view, int32_t many) const {
+  for (const auto& [ends, sum] : Bundled(view, many)) {
     std::string label = sum.layouts.size() == 1 ? *sum.layouts.begin() : "";
     if (sum.tensors.size() > 1) label += StrCat(label.empty() ? "" : "  ", "× ", sum.tensors.size());
     const ViewEdge::Kind kind = KindBetween(view.nodes[ends.first].phase, view.nodes[ends.second].phase);

@@ -23,6 +23,7 @@ namespace sbp {
 namespace {
 
 using sbp::testing::TransformerPlan;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -152,6 +153,22 @@ TEST(TextWidth, TextIsElidedToItsRoom) {
   }
   EXPECT_EQ(FitText(name, 1000, 9, false), name);
   EXPECT_THAT(FitText(name, 90, 9, false), HasSubstr(".."));
+}
+
+// Names of layers differ in their middle, which is what is cut first.
+TEST(TextWidth, TextsThatDifferStayApart) {
+  const auto name = [](int layer, const char* part) {
+    return StrCat("acc/model.layers.", layer, ".block_sparse_moe.experts.", part, "_proj.weight");
+  };
+  const std::vector<std::string> names = {name(0, "gate"), name(1, "gate"), name(12, "gate"), name(0, "down")};
+  constexpr double kRoom = 250;
+  ASSERT_EQ(FitText(names[0], kRoom, 8.5, false), FitText(names[1], kRoom, 8.5, false));
+  const std::vector<std::string> fitted = FitTexts(names, kRoom, 8.5, false);
+  EXPECT_THAT(fitted[0], AllOf(HasSubstr("layers.0"), HasSubstr("gate_proj")));
+  EXPECT_THAT(fitted[1], HasSubstr("layers.1."));
+  EXPECT_THAT(fitted[2], HasSubstr("layers.12"));
+  EXPECT_EQ(fitted[3], FitText(names[3], kRoom, 8.5, false));
+  for (const std::string& text : fitted) EXPECT_LE(RoomFor(text, 8.5, false), kRoom);
 }
 
 // Another's process: what its threads print while a picture is drawn comes out.

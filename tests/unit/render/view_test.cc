@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/builder.h"
 #include "render/dot.h"
+#include "render/facts.h"
 #include "unit/plans/transformer.h"
 
 namespace sbp {
@@ -234,6 +235,71 @@ Plan Chain(size_t ops) {
   Plan plan;
   plan.graph = *builder.Build("chain");
   return plan;
+}
+
+// Layers that each read and write a state of their own, as a decoder does with its cache.
+TEST(View, StatesOfFoldedLayersAreFolded) {
+  GraphBuilder builder("decoder");
+  const TensorType type = ParseTensorType("f32[4,4]").value();
+  builder.AddInput("x", type);
+  std::string last = "x";
+  for (int i = 0; i < 5; ++i) {
+    const auto add = [&](const char* op, std::vector<std::string> inputs, const std::string& output) {
+      builder.DescribeTensor(output, type);
+      builder.AddOp(op, output, inputs, {output}, {}, StrCat("layers.", i));
+      last = output;
+    };
+    builder.AddInput(StrCat("past.", i), type);
+    add("Add", {last, StrCat("past.", i)}, StrCat("present.", i));
+    builder.AddOutput(last);
+    add("Relu", {last}, StrCat("act", i));
+    add("Exp", {last}, StrCat("exp", i));
+  }
+  builder.AddOutput(last);
+  Plan plan;
+  plan.graph = builder.Build("decoder").value();
+  const View view = Make(plan);
+  std::vector<std::string> states;
+  for (const ViewNode& node : view.nodes) {
+    if (node.title.starts_with("past") || node.title.starts_with("present")) states.push_back(node.title);
+  }
+  EXPECT_THAT(states, ::testing::UnorderedElementsAre("past.0  × 5", "present.0  × 5"));
+}
+
+// What folded copies take counts, and so do all runs of a step.
+TEST(View, TimesOfFramesAreOfTheWholeStep) {
+  const Plan plan = TransformerPlan({.layers = 4});
+  const View view = Make(plan);
+  const StepCosts costs(plan);
+  double seconds = 0;
+  int64_t copies = 0;
+  for (uint32_t o = 0; o < plan.graph.ops.size(); ++o) {
+    const std::string_view scope = plan.graph.scopes[plan.graph.ops[o].scope];
+    if (scope.find("layers.") != std::string_view::npos) seconds += costs.OpSeconds(o);
+  }
+  for (uint32_t t = 0; t < plan.transitions.size(); ++t) {
+    const OpId op = costs.ForWhom(t);
+    const bool within = op.valid() && plan.graph.scopes[plan.graph.op(op).scope].find("layers.") != std::string::npos;
+    if (within) seconds += costs.TransitionSeconds(t) + costs.CutSeconds(t);
+  }
+  std::string note;
+  for (const ViewGroup& group : view.groups) {
+    if (group.copies <= 1) continue;
+    copies = group.copies;
+    note = group.note;
+    break;
+  }
+  ASSERT_EQ(copies, 4);
+  EXPECT_EQ(note, StrCat("each ", FormatSeconds(seconds / 4)));
+}
+
+TEST(View, WarningsAreNotes) {
+  Plan plan = TransformerPlan();
+  plan.warnings = {"something is odd"};
+  plan.cluster.device.memory_bytes.value = 1;
+  const View view = Make(plan);
+  EXPECT_THAT(view.notes, ::testing::Contains("warning: something is odd"));
+  EXPECT_THAT(view.notes, ::testing::Contains(::testing::StartsWith("does not fit: ")));
 }
 
 TEST(View, LongFlatGraphsAreCutIntoRanges) {
