@@ -2,7 +2,17 @@
 
 #include <algorithm>
 
+#include "memory/memory.h"
+
 namespace sbp {
+
+std::vector<int64_t> HeldPerOp(const Plan& plan) {
+  const StepOrder order = OrderOfStep(plan);
+  std::vector<int64_t> held = MostHeldByOp(order, Lifetimes(plan, order));
+  for (int64_t& bytes : held) bytes += plan.memory.workspace_bytes;
+  held.push_back(0);
+  return held;
+}
 
 bool CopyRoom::Tighten(std::span<const int64_t> held, std::span<const int64_t> counted) {
   bool more = false;

@@ -8,7 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "plan/plan.h"
+
 namespace sbp {
+
+// Bytes that an evaluated plan holds at most while each op runs or is prepared, its kernels' workspace among them, and
+// (the last number) 0 at the end.
+std::vector<int64_t> HeldPerOp(const Plan& plan);
 
 class CopyRoom {
  public:

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "base/text.h"
@@ -33,15 +32,6 @@ constexpr size_t kWaysToShrink = 3;          // of those that do not fit
 
 }  // namespace
 
-// Per op, and at the end, what the priced plan holds.
-std::vector<int64_t> OptimalSearch::HeldByPriced() const {
-  const StepOrder order = OrderOfStep(priced_);
-  std::vector<int64_t> held = MostHeldByOp(order, Lifetimes(priced_, order));
-  for (int64_t& bytes : held) bytes += priced_.memory.workspace_bytes;
-  held.push_back(0);
-  return held;
-}
-
 Status OptimalSearch::Improve() {
   SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, 0)));
   CopyRoom room(problem_.num_ops() + 1, options_.memory_limit.value_or(0));
@@ -66,14 +56,14 @@ Status OptimalSearch::Improve() {
     } else if (Excess() > 0) {
       if (failed_seconds == 0 || seconds < failed_seconds) failed_seconds = seconds;
       if (failed_seconds > most_seconds_ * (1 + search_.gap)) break;  // to fit takes longer, not shorter
-      if (!room.Tighten(HeldByPriced(), network.HeldBy(solved.choice))) break;
+      if (!room.Tighten(HeldPerOp(priced_), network.HeldBy(solved.choice))) break;
     } else {
       // What fits with less room takes hardly less than what did not fit.
       if (failed_seconds == 0 || seconds - failed_seconds <= kLittle * seconds || GoodEnough()) break;
       const bool gains = seconds < fitted_seconds * (1 - kLittle);
       fitted_seconds = std::min(fitted_seconds, seconds);
       // As much as this plan needs; where that leads no further, less, for plans that need it at fewer moments.
-      if (!gains || !room.Loosen(HeldByPriced(), network.HeldBy(solved.choice))) {
+      if (!gains || !room.Loosen(HeldPerOp(priced_), network.HeldBy(solved.choice))) {
         if (halvings++ == kMaxHalvings) break;
         room.Halve();
       }

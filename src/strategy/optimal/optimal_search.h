@@ -96,7 +96,6 @@ class OptimalSearch {
   // optimal_limits.cc: plans that fit
   Status Improve();
   Status ImproveBelow(double copy_price);
-  std::vector<int64_t> HeldByPriced() const;
   Status PriceCopies();
   Status Shrink();
   Status NothingFits();

@@ -25,6 +25,7 @@
 #include "strategy/evaluate.h"
 #include "strategy/optimal/bottlenecks.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/copy_room.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
@@ -52,6 +53,7 @@ constexpr size_t kMostOfRound = 12;         // of each op, where not all can be 
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
 constexpr double kTimeOfRounds = 0.7;       // of the time; the rest is for the bound
 constexpr double kRoomLeft = 0.8;           // of the memory limit: it does not press a plan of that peak
+constexpr int kMostTightenings = 3;         // of a round, for copies that do not fit
 constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
 
 class OverlapSearch {
@@ -182,6 +184,7 @@ class OverlapSearch {
   void BeginRounds() {
     FindKinds();
     limit_ = options_.memory_limit.value_or(0);
+    room_ = CopyRoom(problem_.num_ops() + 1, limit_);
     hopes_ = false;
   }
 
@@ -191,15 +194,14 @@ class OverlapSearch {
     Learn(best_);
     SideWeights sides(problem_, forms_->landmarks());
     sides.Move(best_.plan, best_.schedule);
-    std::vector<uint32_t> before;
+    Assignment before;
     int last_gain = -1;
     for (int round = 0; round < std::min(kRoundsOfSides, last_gain + 1 + without_gain); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = SolveWithin(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
       if (!found) return;
-      std::vector<uint32_t> candidates = CandidatesOf(*found);
-      if (candidates == before) return;
-      before = std::move(candidates);
+      if (SameChoices(*found, before)) return;
+      before = *found;
       const double least = step();
       if (const int64_t excess = Offer(*found, kLeastOfRound, &sides); excess > 0)
         limit_ -= std::min(excess, limit_ / 2);
@@ -208,10 +210,8 @@ class OverlapSearch {
     }
   }
 
-  static std::vector<uint32_t> CandidatesOf(const Assignment& assignment) {
-    std::vector<uint32_t> candidates;
-    for (const OpChoice& choice : assignment.ops) candidates.push_back(choice.candidate);
-    return candidates;
+  static bool SameChoices(const Assignment& a, const Assignment& b) {
+    return a.sources == b.sources && std::ranges::equal(a.ops, b.ops, {}, &OpChoice::candidate, &OpChoice::candidate);
   }
 
   // Of collectives on tensors of this one's kind, as far as schedules have shown any; else all.
@@ -223,19 +223,18 @@ class OverlapSearch {
   void SearchInRounds() {
     BeginRounds();
     Learn(best_);
-    std::vector<uint32_t> before;
+    Assignment before;
     const int without_gain = problem_.num_ops() < kFewOpsOfRounds ? kRoundsOfFewOps : kRoundsWithoutGain;
     int last_gain = -1;
     for (int round = 0; round < std::min(kRounds, last_gain + 1 + without_gain); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = SolveWithin(Weights());
       if (!found) return;
-      std::vector<uint32_t> candidates = CandidatesOf(*found);
-      if (candidates == before) {
+      if (SameChoices(*found, before)) {
         if (std::exchange(hopes_, true)) return;
         continue;
       }
-      before = std::move(candidates);
+      before = *found;
       const double least = step();
       // The network counts no copies beside the tensors themselves: where they do not fit, it is asked for less.
       if (const int64_t excess = Offer(*std::move(found), kLeastShortening); excess > 0)
@@ -244,50 +243,92 @@ class OverlapSearch {
     }
   }
 
-  // Without the limit, which is quicker, as long as that finds what fits.
+  // Without the limit, which is quicker, as long as that finds what fits; else with room for the copies by which what
+  // was found exceeds it, since the network counts none.
   std::optional<Assignment> SolveWithin(const PriceWeights& weights) {
-    std::optional<Assignment> found = Solve(weights);
-    if (presses_ || !found) return found;
+    const Result<CandidateLists> all = CandidateLists::All(problem_);
+    if (!all.ok()) return std::nullopt;
+    const std::optional<CandidateLists> chosen = ChooseForRound(*all, weights);
+    std::optional<LayoutNetwork> network = NetworkOf(weights, chosen);
+    std::optional<Assignment> found = network ? Solve(*network, nullptr) : std::nullopt;
+    if (!found || !options_.memory_limit) return found;
+    std::vector<int64_t> held = HeldBy(*found);
+    if (!presses_) {
+      if (Fits(held)) return found;
+      presses_ = true;
+      network = NetworkOf(weights, chosen);
+      found = network ? Solve(*network, nullptr) : std::nullopt;
+      if (found) held = HeldBy(*found);
+    }
+    for (int tightened = 0; found && !Fits(held) && tightened < kMostTightenings && !IsLate(); ++tightened) {
+      const Result<std::vector<int32_t>> choice = network->Write(*found);
+      if (!choice.ok() || !room_.Tighten(held, network->HeldBy(*choice))) break;
+      network->Reserve(room_.bytes());
+      std::optional<Assignment> smaller = Solve(*network, &*found);
+      if (!smaller) break;
+      found = std::move(smaller);
+      held = HeldBy(*found);
+    }
+    return found;
+  }
+
+  // Per op, with all copies; empty: the assignment cannot be priced.
+  std::vector<int64_t> HeldBy(const Assignment& assignment) const {
     Plan plan;
     plan.graph = *problem_.graph;
     plan.mesh = best_.plan.mesh;
     plan.cluster = best_.plan.cluster;
-    presses_ =
-        !Evaluate(problem_, *found, plan, {.reasons = false}).ok() || plan.memory.peak_bytes > *options_.memory_limit;
-    return presses_ ? Solve(weights) : found;
+    if (!Evaluate(problem_, assignment, plan, {.reasons = false}).ok()) return {};
+    return HeldPerOp(plan);
+  }
+  bool Fits(const std::vector<int64_t>& held) const {
+    return std::ranges::all_of(held, [&](int64_t bytes) { return bytes <= *options_.memory_limit; });
   }
 
-  std::optional<Assignment> Solve(const PriceWeights& weights) {
-    const Result<CandidateLists> all = CandidateLists::All(problem_);
-    if (!all.ok()) return std::nullopt;
-    std::optional<CandidateLists> chosen;
-    if (!FitsNetwork(problem_, *all, false)) {
-      const double upper = WeightedTotal(best_.plan, weights);
-      LayoutBound bound(problem_, *all, upper, weights);
-      bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, kEffortOfRound * search_.effort)),
-                   options_.cancelled);
-      chosen = ChooseCandidates(problem_, *all, *all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
-    }
-    const Result<LayoutNetwork> network = LayoutNetwork::Build(
-        problem_, {.memory_limit = options_.memory_limit && presses_ ? std::optional(limit_) : std::nullopt,
-                   .lists = chosen ? &*chosen : nullptr,
-                   .start = chosen ? &best_.assignment : nullptr,
-                   .weights = &weights});
+  // Where a round cannot look at all candidates together.
+  std::optional<CandidateLists> ChooseForRound(const CandidateLists& all, const PriceWeights& weights) {
+    if (FitsNetwork(problem_, all, false)) return std::nullopt;
+    const double upper = WeightedTotal(best_.plan, weights);
+    LayoutBound bound(problem_, all, upper, weights);
+    bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, kEffortOfRound * search_.effort)),
+                 options_.cancelled);
+    return ChooseCandidates(problem_, all, all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
+  }
+
+  std::optional<LayoutNetwork> NetworkOf(const PriceWeights& weights,
+                                         const std::optional<CandidateLists>& chosen) const {
+    const bool limited = options_.memory_limit && presses_;
+    Result<LayoutNetwork> network =
+        LayoutNetwork::Build(problem_, {.memory_limit = limited ? std::optional(limit_) : std::nullopt,
+                                        .lists = chosen ? &*chosen : nullptr,
+                                        .start = chosen ? &best_.assignment : nullptr,
+                                        .weights = &weights});
     if (!network.ok()) return std::nullopt;
+    if (limited && !room_.empty()) network->Reserve(room_.bytes());
+    return *std::move(network);
+  }
+
+  // From the best plan, and from another one if there is one.
+  std::optional<Assignment> Solve(const LayoutNetwork& network, const Assignment* other) const {
     SolveOptions options;
     options.effort = kEffortOfRound * search_.effort;
     options.threads = search_.threads;
     options.seed = search_.seed;
     options.gap = search_.gap / 2;
     options.stop = options_.cancelled;
-    if (Result<std::vector<int32_t>> start = network->Write(best_.assignment); start.ok())
-      options.start = *std::move(start);
+    std::vector<std::vector<int32_t>> starts;
+    for (const Assignment* const start : {&std::as_const(best_.assignment), other}) {
+      if (start == nullptr) continue;
+      if (Result<std::vector<int32_t>> choice = network.Write(*start); choice.ok())
+        starts.push_back(*std::move(choice));
+    }
+    if (!starts.empty()) options.start = starts.front();
     std::optional<SolveResult> solved;
-    if (search_.uniform >= 0) solved = SolveUniform(*network, {&options.start, 1}, options);
-    if (!solved) solved = sbp::Solve(network->network(), options);
+    if (search_.uniform >= 0) solved = SolveUniform(network, starts, options);
+    if (!solved) solved = sbp::Solve(network.network(), options);
     if (solved->evaluation.forbidden || !solved->evaluation.feasible) return std::nullopt;
     Assignment assignment;
-    network->Read(solved->choice, assignment);
+    network.Read(solved->choice, assignment);
     return assignment;
   }
 
@@ -368,6 +409,7 @@ class OverlapSearch {
   double offered_step_ = 0;   // of the last plan offered; 0: it does not fit
   double share_of_time_ = 1;  // after which it is late
   int64_t limit_ = 0;         // of the network's memory, where there is one
+  CopyRoom room_{0, 0};       // within that, for copies
   bool presses_ = true;       // the memory limit, as far as is seen: networks know it
   Scheduled best_;
   bool is_new_ = false;
