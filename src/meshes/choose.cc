@@ -293,6 +293,7 @@ class Chooser {
       request.bound = false;
     } else {
       request.strategy.values["threads"] = static_cast<int64_t>(threads);
+      request.strategy.explains = options_.explains;
       if (request.strategy.start_signatures.empty() && row.look->known) {
         BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
         request.strategy.start_bound_seconds = row.look->bound;

@@ -27,7 +27,7 @@ constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the fr
 constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
 // Of so little effort in so many ops, from a plan known, a search among mixes would be hardly more than their network's
 // reductions.
-constexpr double kLittleEffort = 0.1;
+constexpr double kLittleEffort = 0.1, kUsualEffort = 1;
 constexpr size_t kManyOps = 3000;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
@@ -63,13 +63,14 @@ Result<Assignment> OptimalSearch::Run() {
   if (fits && BeginsNear()) TryUniform();
   if (fits) {
     SBP_RETURN_IF_ERROR(Bound());
+    if (nothing_fits_ && !options_.explains) return NothingFits();
     if (is_way_ && (nothing_fits_ || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
   }
   const bool has_uniform = uniform_ && (GoodEnough() || chosen_of_uniform_);
   if (!nothing_fits_ && search_.uniform >= 0 && !has_uniform) TryUniform();
-  if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
+  if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough() && !UniformWillDo())) SBP_RETURN_IF_ERROR(Improve());
   if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
   SBP_RETURN_IF_ERROR(TryWays());
   if (best_->excess > 0 && is_way_) return NoPlan("this way does not fit");
@@ -261,6 +262,12 @@ void OptimalSearch::TryUniform() {
   const Status tried = Improve();
   searches_uniform_ = false;
   if (!tried.ok()) best_ = before;  // no uniform plan meets all pins
+}
+
+// Of so many ops a mix takes as long to find as all the rest, and the schedule is made shorter among uniform plans.
+bool OptimalSearch::UniformWillDo() const {
+  return problem_.num_ops() >= kManyOps && search_.objective == Objective::kSchedule && search_.seconds <= 0 &&
+         search_.effort <= kUsualEffort && uniform_ && uniform_->excess == 0;
 }
 
 // Of the plans that fit, the uniform one unless it costs more than the share that it may.

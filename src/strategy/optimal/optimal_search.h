@@ -90,6 +90,7 @@ class OptimalSearch {
   bool NoticeLimit();
   Status Bound();
   void TryUniform();
+  bool UniformWillDo() const;
   void PreferUniform();
   Result<Assignment> Finish();
 

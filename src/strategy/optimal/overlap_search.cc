@@ -54,6 +54,7 @@ constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan 
 constexpr double kTimeOfRounds = 0.7;       // of the time; the rest is for the bound
 constexpr double kRoomLeft = 0.8;           // of the memory limit: it does not press a plan of that peak
 constexpr int kMostTightenings = 3;         // of a round, for copies that do not fit
+constexpr double kWorthABound = 0.01;       // of a step of many ops: what rounds must gain for another bound
 constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
 
 class OverlapSearch {
@@ -90,7 +91,8 @@ class OverlapSearch {
     if (may_gain() && !dear && (!many_ops || step() == bounded)) SearchInRounds();
     share_of_time_ = 1;
     const double searched = step();
-    if (searched < bounded && !IsNear()) RaiseBound(searches, gain_of_free);  // the new plans know other forms
+    const double worth = many_ops ? kWorthABound * bounded : 0;
+    if (searched < bounded - worth && !IsNear()) RaiseBound(searches, gain_of_free);  // the new plans know other forms
     if (!many_ops && !dear && step() < searched && may_gain()) SearchInRounds();
     const double step = this->step();
     Assignment result = std::move(best_.assignment);
