@@ -37,6 +37,7 @@
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "recipe/recipe.h"
+#include "remat/policy.h"
 #include "remat/segments.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
@@ -488,7 +489,10 @@ Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules,
     }
     return Dump(next->graph);
   };
-  const PlanWithRemat plan = [&](const std::string&) { return PlanObserved(*std::move(next), own, timings); };
+  const PlanWithRemat plan = [&](const std::string& remat) {
+    next->strategy.explains = remat == AllRematPolicies().back().name;
+    return PlanObserved(*std::move(next), own, timings);
+  };
   SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan, graph));
   Note(ToString(choice));
   return std::move(choice.plan);

@@ -69,6 +69,7 @@ class Chooser {
   // Rows.
   struct Wave {
     std::vector<size_t> plans, bounds;
+    bool explains = false;  // where a plan does not fit: how small plans get, which takes long
   };
 
   bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
@@ -251,7 +252,7 @@ class Chooser {
         Tell(StrCat(is_plan ? "planning " : "bounding ", ToString(row.trial.mesh)));
       }
       if (is_plan) {
-        made[w] = PlanRow(row, threads);
+        made[w] = PlanRow(row, threads, wave.explains);
       } else {
         bounded[w - plans.size()] = BoundRow(row);
       }
@@ -288,12 +289,13 @@ class Chooser {
     return !bounded.ok() && IsOfMesh(bounded) ? OkStatus() : bounded;
   }
 
-  Result<Plan> PlanRow(const Row& row, int threads) {
+  Result<Plan> PlanRow(const Row& row, int threads, bool explains) {
     SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(row.trial.mesh));
     if (!searches_) {
       request.bound = false;
     } else {
       request.strategy.values["threads"] = static_cast<int64_t>(threads);
+      request.strategy.explains = explains;
       if (request.strategy.start_signatures.empty() && row.look->known) {
         BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
         request.strategy.start_bound_seconds = row.look->bound;
@@ -378,10 +380,12 @@ class Chooser {
   Status PlanNearest() {
     if (options_.target_step && FastestOfBounds() != nullptr) return OkStatus();
     const std::optional<size_t> nearest = NearestRow();
-    if (!nearest || rows_[*nearest].is_planned) return OkStatus();
-    if (!options_.explains && rows_[*nearest].look->proved_too_large) return OkStatus();
+    if (!nearest) return OkStatus();
+    const Row& row = rows_[*nearest];
+    if (!options_.explains && (row.is_planned || row.look->proved_too_large)) return OkStatus();
     Wave wave;
     wave.plans = {*nearest};
+    wave.explains = options_.explains;
     return Do(wave);
   }
 

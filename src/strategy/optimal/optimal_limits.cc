@@ -137,6 +137,11 @@ Status OptimalSearch::Shrink() {
 
 // The error that says how small plans get, and what holds the memory of the smallest.
 Status OptimalSearch::NothingFits() {
+  const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  if (!options_.explains) {
+    return NoPlan(StrCat(nothing_fits_ ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
+                         bytes(*options_.memory_limit)));
+  }
   SBP_RETURN_IF_ERROR(Price(best_->assignment));
   const MemorySummary& memory = priced_.memory;
   const int64_t limit = *options_.memory_limit;
@@ -148,7 +153,6 @@ Status OptimalSearch::NothingFits() {
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
     least = LeastPeakOfPlans(relaxed, reached, options_);
   }
-  const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
   std::string text = StrCat(least > limit ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
                             bytes(limit), "; the smallest peak ");
   if (least == reached) {

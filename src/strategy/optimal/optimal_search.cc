@@ -63,6 +63,7 @@ Result<Assignment> OptimalSearch::Run() {
   if (fits && BeginsNear()) TryUniform();
   if (fits) {
     SBP_RETURN_IF_ERROR(Bound());
+    if (nothing_fits_ && !options_.explains) return NothingFits();
     if (is_way_ && (nothing_fits_ || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));

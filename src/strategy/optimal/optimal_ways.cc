@@ -115,6 +115,7 @@ Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const Strategy
 // be dearer are soon done with.
 Status OptimalSearch::TryWays() {
   if (options_.num_ways == 0 || Cancelled()) return OkStatus();
+  if (nothing_fits_ && problem_.num_ops() >= kOpsOfFewLooks) return OkStatus();  // none of them does
   const StrategyOptions options = OptionsOfWays();
   const Best before = *best_;
   SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options));

@@ -143,6 +143,20 @@ TEST(Optimal, EqualsBruteForceWithPinsAndOutputsOnTwoAxes) {
 TEST(Optimal, KeepsTheMemoryLimitWithPinsAndOutputs) { CompareWithBruteForce("4", 4, 30, true, Wanted::kDemands); }
 TEST(Optimal, KeepsTheMemoryLimit) { CompareWithBruteForce("4", 5, 40, true); }
 
+TEST(Optimal, ExplainsWhatDoesNotFitOnlyWhereAsked) {
+  std::mt19937 random(7);
+  const ListedProblem made = MakeListedProblem(RandomGraph(random, 4), *ParseMesh("4"));
+  StrategyOptions options;
+  options.memory_limit = 1;
+  const Status explained = OptimalStrategy().solve(made.problem, options).status();
+  EXPECT_EQ(explained.code(), Code::kNoPlan);
+  EXPECT_NE(explained.message().find("the smallest peak of any plan is"), std::string::npos) << explained.message();
+  options.explains = false;
+  const Status brief = OptimalStrategy().solve(made.problem, options).status();
+  EXPECT_EQ(brief.code(), Code::kNoPlan);
+  EXPECT_EQ(brief.message(), "no plan fits into --memory-limit 1 B");
+}
+
 TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
   std::mt19937 random(5);
   int proved = 0;
