@@ -225,7 +225,7 @@ std::string DoesNotFit(int64_t peak_bytes, int64_t device_bytes) {
 }
 
 std::string FormatRuns(int64_t runs, double seconds) {
-  return runs == 1 ? FormatSeconds(seconds) : StrCat(runs, " × ", FormatSeconds(seconds));
+  return runs == 1 || seconds <= 0 ? FormatSeconds(seconds) : StrCat(runs, " × ", FormatSeconds(seconds));
 }
 
 std::vector<std::string> TitleOf(const Plan& plan) {

@@ -90,7 +90,7 @@ std::string PlanCosts(const Plan& plan);
 std::vector<std::string> WarningsOf(const Plan& plan);
 // "does not fit: 90.0 GB more than a device has"; "" where they do, or where it is not known.
 std::string DoesNotFit(int64_t peak_bytes, int64_t device_bytes);
-// "4 × 58.3 us"; "58.3 us" of what runs once.
+// "4 × 58.3 us"; "58.3 us" of what runs once or takes no time.
 std::string FormatRuns(int64_t runs, double seconds);
 
 }  // namespace sbp
