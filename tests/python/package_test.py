@@ -82,6 +82,13 @@ class Mistakes(unittest.TestCase):
         self.assertTrue(plan._repr_html_().startswith("<pre>") and model()._repr_html_().startswith("<svg"))
 
 
+class Torch(unittest.TestCase):
+    def test_without_torch(self):
+        with unittest.mock.patch.dict(sys.modules, {"torch": None}):
+            with self.assertRaisesRegex(ImportError, r"apply_torch\(\) runs plans by PyTorch, and torch is not installed"):
+                model().plan(mesh={"data": 2}).apply_torch(object())
+
+
 class Options(unittest.TestCase):
     def test_what_the_package_gives_itself(self):
         for ask in (lambda: model().plan(mesh=MESH, output="plan.json"), lambda: model().run(outputs="y.npz"),
