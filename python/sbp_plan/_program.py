@@ -33,6 +33,7 @@ Option = Union[None, bool, str, Number, "os.PathLike[str]", Sequence[str], Mappi
 _HERE = str(pathlib.Path(__file__).parent) + os.sep
 _WITHOUT_MODEL = "note: the model of the plan is not at hand"  # nobody who runs a plan expects random weights
 _IN_BYTES = ("memory_limit", "prefetch")
+_JOINED = ("axes", "remat")  # flags that take several values in one, with commas
 _SECONDS_TO_STOP = 10.0  # after Ctrl-C; the program answers within one
 
 
@@ -72,14 +73,16 @@ def refuse_unnamed(arrays: object) -> None:
 
 def flags(options: Mapping[str, Option]) -> list[str]:
     """Options as flags: memory_limit="75GB" is --memory-limit=75GB, mesh={"data": 2} is --mesh=data=2, dim={"batch": 8}
-    is --dim=batch=8, a list is the flag once for each, True the flag alone; None and False are left out. Numbers in the
-    place of bytes are bytes."""
+    is --dim=batch=8, a list is the flag once for each (of axes and remat one with commas), True the flag alone; None and
+    False are left out. Numbers in the place of bytes are bytes."""
     result: list[str] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if name == "mesh" and isinstance(value, (list, tuple)):
             names = ", ".join(f'"axis{i}": {size}' for i, size in enumerate(value))
             raise UsageError(f"mesh={value!r}: axes have names: mesh={{{names}}}, or mesh=N of one axis")
+        if name in _JOINED and isinstance(value, (list, tuple)):
+            value = ",".join(value)
         if name in _IN_BYTES and isinstance(value, AnyNumber) and not isinstance(value, bool) and value != 0:
             value = f"{value}B"
         if value is None or value is False:

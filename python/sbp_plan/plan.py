@@ -183,6 +183,23 @@ class Plan:
         return run_file(path, inputs, options, model=self._moved_model(), documents={path: self._document},
                         progress=progress)
 
+    def apply_torch(self, net: Any, mesh: Any = None) -> Any:
+        """The module sharded as this plan says: a callable of this rank, called as `net` is. Its parameters, inputs and
+        outputs are DTensors; between them it computes the plan's ops on the parts that the rank holds and sends what the
+        plan sends, one collective for each of its steps (as `export --to dtensor` writes; `net` itself is not changed).
+
+        `net`: the torch.nn.Module that was exported, whose weights are taken, or the torch.export program. `mesh`: a torch
+        DeviceMesh of the plan's shape; without one it is made on the process group, on the device of the weights.
+        `.state` has parameters and buffers by name. Calls are not recorded by autograd: gradients and updates are the
+        plan's own, where it is one of Model.train: then each call of `.run({"x": ..., "lr": ..., "step": ...})` is a
+        step that returns outputs by name, and `.state` goes on from it.
+
+        Raises ImportError without torch; InputError for plans of other models than torch.export's, ops that are not
+        computed, and modules and meshes that are not the plan's."""
+        from ._torch import applied
+
+        return applied(self, self._document, self._model.path if self._model else None, net, mesh)
+
     def _moved_model(self) -> pathlib.Path | None:
         """The model's file, where it is no longer at the place that the document names."""
         recorded = self.document.get("model", {}).get("path")

@@ -150,12 +150,46 @@ class Lowering {
                              list));
     }
     return BadInput(
-        StrCat("no row says what these ops of torch compute; export after program.run_decompositions(), or "
-               "write rows and give them with --rules FILE: op ",
-               example,
-               "(Tensor self) -> Tensor y, then the lines \"expand\" and \"y = Relu(self)\" "
-               "(rules/README.md, Ops of torch):",
-               list));
+        StrCat("no row says what these ops of torch compute; write rows and give them with --rules FILE, ", "such as ",
+               SampleRow(*missing.begin()->second.second),
+               " (rules/README.md, Ops of torch), or export after program.run_decompositions(), where that ",
+               "writes them in others:", list));
+  }
+
+  // A paragraph of the op's own arguments, to be completed: "op aten::f(Tensor self, *, int dim) -> Tensor y, then
+  // ...".
+  std::string SampleRow(const Op& op) const {
+    std::vector<std::string> parameters, results;
+    std::string first;
+    const AttributeValue* value = op.attributes->Find(kOperands);
+    const auto* list = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
+    const std::vector<std::string> names = list == nullptr ? std::vector<std::string>() : *list;
+    if (!names.empty()) first = names.front();
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (i > 0 && names[i] == names[i - 1]) continue;
+      const bool is_list = i + 1 < names.size() && names[i + 1] == names[i];
+      parameters.push_back(StrCat(is_list ? "Tensor[] " : "Tensor ", names[i]));
+    }
+    bool is_keyword = false;
+    for (const auto& [name, argument] : op.attributes->entries()) {
+      if (name == kOperands) continue;
+      if (!is_keyword) parameters.emplace_back("*");
+      is_keyword = true;
+      parameters.push_back(StrCat(KindOf(argument), " ", name));
+    }
+    for (size_t i = 0; i < op.outputs.size(); ++i)
+      results.push_back(op.outputs.size() == 1 ? "Tensor y" : StrCat("Tensor y", i));
+    return StrCat("op ", graph_.type_of(op), "(", Join(parameters, ", "), ") -> ", Join(results, ", "),
+                  ", then the lines \"expand\" and \"", op.outputs.size() == 1 ? "y" : "y0", " = Relu(", first, ")\"");
+  }
+
+  static std::string_view KindOf(const AttributeValue& value) {
+    if (std::holds_alternative<double>(value)) return "float";
+    if (std::holds_alternative<std::string>(value)) return "string";
+    if (std::holds_alternative<std::vector<int64_t>>(value)) return "int[]";
+    if (std::holds_alternative<std::vector<double>>(value)) return "float[]";
+    if (std::holds_alternative<std::vector<std::string>>(value)) return "string[]";
+    return "int";
   }
 
   Result<OpQuery> QueryOf(const Op& op, const std::vector<TensorId>& operands) const {

@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,11 +49,21 @@ def make_mesh(table: Table, device: str = "cpu") -> DeviceMesh:
     return DeviceMesh(device, torch.tensor(ranks).reshape(sizes), mesh_dim_names=tuple(table["mesh_axes"]))
 
 
+def check_launch(table: Table) -> None:
+    """Ends the program where no launcher has told this process its rank, or has started another number of them."""
+    ranks, found = math.prod(table["mesh_shape"]), os.environ.get("WORLD_SIZE")
+    if found != str(ranks) or "RANK" not in os.environ:
+        said = "no launcher says which rank this is" if found is None or "RANK" not in os.environ else f"there are {found} ranks"
+        raise SystemExit(f"{said}, and the plan is for {ranks} ({table['mesh']}): start it with torchrun "
+                         f"--nproc-per-node {ranks} {sys.argv[0]} ...")
+
+
 class ShardedProgram:
     """The planned program on this rank. `state` holds parameters and buffers as DTensors by the model's names; a
     call that makes next values of buffers writes them there."""
 
-    def __init__(self, program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table) -> None:
+    def __init__(self, program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table,
+                 state: Mapping[str, torch.Tensor] | None = None) -> None:
         self.mesh, self.mover, self.table = mesh, Mover(mesh), table
         self.tensors: dict[str, Any] = table["tensors"]
         self.layouts = {name: parse_layout(t["layout"]) for name, t in self.tensors.items()}
@@ -59,7 +71,7 @@ class ShardedProgram:
         self.order = [output_name(spec) for spec in program.graph_signature.output_specs]
         self.values: dict[str, torch.Tensor] = {}  # local parts of what only the plan knows
         self.state: dict[str, DTensor] = {}
-        given = {**program.state_dict, **program.constants}
+        given = {**program.state_dict, **program.constants} if state is None else state
         for name, tensor in self.tensors.items():
             if tensor["role"] == "parameter":
                 self._load(name, tensor, given)
@@ -194,13 +206,15 @@ def _literal(tensor: Any) -> torch.Tensor:
     return value.to(dtype)
 
 
-def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table | None = None) -> ShardedProgram:
-    """`mesh` has the plan's shape; `table` is `plan_table.json` beside this file unless given."""
+def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table | None = None,
+          state: Mapping[str, torch.Tensor] | None = None) -> ShardedProgram:
+    """`mesh` has the plan's shape; `table` is `plan_table.json` beside this file unless given; `state` are parameters,
+    buffers and constants by name, the program's own unless given."""
     table = table or read_table()
     if list(mesh.shape) != table["mesh_shape"]:
         raise ValueError(f"the mesh is {list(mesh.shape)}, the plan's {table['mesh_shape']}")
-    check_program(program, table)
-    return ShardedProgram(program, mesh, table)
+    check_program(program, table, state)
+    return ShardedProgram(program, mesh, table, state)
 
 
 def largest_error(made: Mapping[str, DTensor], expected: Mapping[str, torch.Tensor], mover: Mover) -> float:
@@ -242,6 +256,7 @@ def main() -> None:
     parser.add_argument("--backend", default="gloo", help="of torch.distributed: gloo (on CPUs), nccl (on GPUs)")
     options = parser.parse_args()
     table = read_table()
+    check_launch(table)
     if table["fingerprint"] and (found := fingerprint(options.model)) not in (None, table["fingerprint"]):
         raise SystemExit(f"{options.model} is another file than the plan's model: its fingerprint is {found}, not "
                          f"{table['fingerprint']}; plan it again")

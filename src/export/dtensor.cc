@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/dtype.h"
@@ -66,6 +68,75 @@ bool SplitsSpace(const NdSbp& layout) {
   return std::any_of(layout.begin(), layout.end(), [](Sbp s) { return s.is_split() && s.dim() >= 2; });
 }
 
+bool IsZero(const AttributeValue& value) {
+  const auto* number = std::get_if<double>(&value);
+  return number != nullptr ? *number == 0 : value == AttributeValue(int64_t{0});
+}
+
+bool AreOnes(const AttributeValue& value) {
+  const auto* numbers = std::get_if<std::vector<int64_t>>(&value);
+  return numbers != nullptr && std::ranges::all_of(*numbers, [](int64_t n) { return n == 1; });
+}
+
+bool IsEmpty(const AttributeValue& value) {
+  const auto* numbers = std::get_if<std::vector<int64_t>>(&value);
+  return numbers != nullptr && numbers->empty();
+}
+
+bool IsMinusOne(const AttributeValue& value) { return value == AttributeValue(int64_t{-1}); }
+
+bool IsConstantMode(const AttributeValue& value) { return value == AttributeValue(std::string("constant")); }
+
+bool SaysPads(const AttributeValue& value) {
+  return value == AttributeValue(std::string("NOTSET")) || value == AttributeValue(std::string("VALID"));
+}
+
+// Attributes that the program computes where they are absent or have such a value.
+struct LimitedAttribute {
+  std::string_view type, name;
+  bool (*is_computed)(const AttributeValue&);
+};
+
+constexpr LimitedAttribute kLimited[] = {
+    {"Attention", "left_window_size", IsMinusOne},
+    {"Attention", "right_window_size", IsMinusOne},
+    {"Attention", "softcap", IsZero},
+    {"AveragePool", "auto_pad", SaysPads},
+    {"AveragePool", "ceil_mode", IsZero},
+    {"AveragePool", "dilations", AreOnes},
+    {"Conv", "auto_pad", SaysPads},
+    {"ConvTranspose", "auto_pad", SaysPads},
+    {"ConvTranspose", "output_shape", IsEmpty},
+    {"MaxPool", "auto_pad", SaysPads},
+    {"Pad", "mode", IsConstantMode},
+    {"sbp::FlashAttention", "left_window_size", IsMinusOne},
+    {"sbp::FlashAttention", "right_window_size", IsMinusOne},
+    {"sbp::FlashAttention", "softcap", IsZero},
+    {"sbp::FlashAttentionGrad", "left_window_size", IsMinusOne},
+    {"sbp::FlashAttentionGrad", "right_window_size", IsMinusOne},
+    {"sbp::FlashAttentionGrad", "softcap", IsZero},
+};
+
+// Attention's operands are q, k, v, mask; what comes behind (kept keys, lengths, sinks) is not computed.
+constexpr size_t kMaskOperand = 3;
+
+// What the op says that the program does not compute: "of type Pad with mode "reflect"", one each.
+std::vector<std::string> LimitsOf(const Op& op, std::string_view type) {
+  std::vector<std::string> limits;
+  for (const LimitedAttribute& row : kLimited) {
+    if (row.type != type) continue;
+    const AttributeValue* value = op.attributes->Find(row.name);
+    if (value != nullptr && !row.is_computed(*value))
+      limits.push_back(StrCat("of type ", type, " with ", row.name, " ", ToString(*value)));
+  }
+  const bool reads_mask = type == "Attention" || type.starts_with("sbp::FlashAttention");
+  for (size_t i = kMaskOperand + 1; reads_mask && i < op.inputs.size(); ++i) {
+    const bool is_saved = type == "sbp::FlashAttentionGrad" && i > kMaskOperand + 1;  // of the forward pass
+    if (op.inputs[i].valid() && !is_saved) limits.push_back(StrCat("of type ", type, " with operand ", i));
+  }
+  return limits;
+}
+
 // Why the program does not compute each of these ops, by reason; the names of the ops behind each.
 std::map<std::string, std::vector<std::string>> RefusedOps(const Plan& plan) {
   std::set<std::string, std::less<>> known;
@@ -77,6 +148,7 @@ std::map<std::string, std::vector<std::string>> RefusedOps(const Plan& plan) {
     const Op& op = plan.graph.ops[i];
     const std::string& type = plan.graph.type_of(op);
     if (!known.contains(type)) refused[StrCat("of type ", type)].push_back(op.name);
+    for (std::string& limit : LimitsOf(op, type)) refused[std::move(limit)].push_back(op.name);
     if (IsWindowed(type) && !op.inputs.empty() && SplitsSpace(plan.decision(OpId(i)).signature.inputs[0]))
       refused["whose windows reach into the parts of other ranks"].push_back(op.name);
   }

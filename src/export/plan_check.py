@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ def fingerprint(path: str) -> str | None:
     return f"fnv1a64:{value:016x}"
 
 
-def check_program(program: torch.export.ExportedProgram, table: dict[str, Any]) -> None:
-    """Raises ValueError, which says what differs: nodes by name, shapes of nodes, parameters and inputs."""
-    differences = [*_node_differences(program, table), *_state_differences(program, table)]
+def check_program(program: torch.export.ExportedProgram, table: dict[str, Any],
+                  state: Mapping[str, torch.Tensor] | None = None) -> None:
+    """Raises ValueError, which says what differs: nodes by name, shapes of nodes, parameters and inputs. `state`: parameters,
+    buffers and constants in the place of the program's own."""
+    given = {**program.state_dict, **program.constants} if state is None else state
+    differences = [*_node_differences(program, table), *_state_differences(given, table), *_input_differences(program, table)]
     if differences:
         more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
         raise ValueError(f"the program is not the plan's model {table['model']}: {'; '.join(differences[:5])}{more}")
@@ -57,8 +61,7 @@ def _node_differences(program: torch.export.ExportedProgram, table: dict[str, An
     return differences
 
 
-def _state_differences(program: torch.export.ExportedProgram, table: dict[str, Any]) -> list[str]:
-    given: dict[str, Any] = {**program.state_dict, **program.constants}
+def _state_differences(given: Mapping[str, Any], table: dict[str, Any]) -> list[str]:
     differences = []
     for name, tensor in table["tensors"].items():
         if tensor["role"] != "parameter" or "values" in tensor or "grid" in tensor:
@@ -70,7 +73,7 @@ def _state_differences(program: torch.export.ExportedProgram, table: dict[str, A
             differences.append(f"it has no parameter {source}")
         elif found != shape:
             differences.append(f"parameter {source} is {found}, the plan's {shape}")
-    return differences + _input_differences(program, table)
+    return differences
 
 
 # What a training step takes besides, by name or up to a slash. What starts as a state does, too.

@@ -6,6 +6,7 @@ ONNX's, newest form, and those of the planner's rules. Positions count in the wh
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -84,14 +85,21 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Resul
 
 
 op("Abs")(_unary(torch.abs))
+op("Acos")(_unary(torch.acos))
+op("Asin")(_unary(torch.asin))
+op("Atan")(_unary(torch.atan))
+op("BitwiseNot")(_unary(torch.bitwise_not))
 op("Ceil")(_unary(torch.ceil))
 op("Cos")(_unary(torch.cos))
+op("Cosh")(_unary(torch.cosh))
 op("Erf")(_unary(torch.erf))
 op("Exp")(_unary(torch.exp))
 op("Floor")(_unary(torch.floor))
+op("HardSwish")(_unary(functional.hardswish))
 op("Identity")(_unary(lambda x: x))
 op("IsNaN")(_unary(torch.isnan))
 op("Log")(_unary(torch.log))
+op("Mish")(_unary(functional.mish))
 op("Neg")(_unary(torch.neg))
 op("Not")(_unary(torch.logical_not))
 op("Reciprocal")(_unary(torch.reciprocal))
@@ -100,12 +108,17 @@ op("Round")(_unary(torch.round))
 op("Sigmoid")(_unary(torch.sigmoid))
 op("Sign")(_unary(torch.sign))
 op("Sin")(_unary(torch.sin))
+op("Sinh")(_unary(torch.sinh))
 op("Softplus")(_unary(functional.softplus))
 op("Sqrt")(_unary(torch.sqrt))
+op("Tan")(_unary(torch.tan))
 op("Tanh")(_unary(torch.tanh))
 
 op("Add")(_binary(torch.add))
 op("And")(_binary(torch.logical_and))
+op("BitwiseAnd")(_binary(torch.bitwise_and))
+op("BitwiseOr")(_binary(torch.bitwise_or))
+op("BitwiseXor")(_binary(torch.bitwise_xor))
 op("Equal")(_binary(torch.eq))
 op("Greater")(_binary(torch.gt))
 op("GreaterOrEqual")(_binary(torch.ge))
@@ -162,6 +175,33 @@ def where(site: Site, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
 @op("Cast")
 def cast(site: Site, x: Tensor) -> Tensor:
     return x.to(site.result_dtypes[0])
+
+
+@op("IsInf")
+def is_infinite(site: Site, x: Tensor) -> Tensor:
+    made = torch.isposinf(x) if site.get("detect_positive", 1) else torch.zeros_like(x, dtype=torch.bool)
+    return made | torch.isneginf(x) if site.get("detect_negative", 1) else made
+
+
+@op("Elu")
+def elu(site: Site, x: Tensor) -> Tensor:
+    return functional.elu(x, site.get("alpha", 1.0))
+
+
+@op("Selu")
+def selu(site: Site, x: Tensor) -> Tensor:
+    alpha, gamma = site.get("alpha", 1.6732631921768188), site.get("gamma", 1.0507010221481323)
+    return gamma * functional.elu(x, alpha)
+
+
+@op("LeakyRelu")
+def leaky_relu(site: Site, x: Tensor) -> Tensor:
+    return torch.where(x < 0, x * site.get("alpha", 0.01), x)
+
+
+@op("HardSigmoid")
+def hard_sigmoid(site: Site, x: Tensor) -> Tensor:
+    return (x * site.get("alpha", 0.2) + site.get("beta", 0.5)).clamp(0, 1)
 
 
 @op("Gelu")
@@ -235,6 +275,11 @@ _reduction("ReduceSum")(lambda x, over: x.sum(over, keepdim=True))
 _reduction("ReduceSumSquare")(lambda x, over: (x * x).sum(over, keepdim=True))
 _reduction("ReduceMax")(lambda x, over: x.amax(over, keepdim=True))
 _reduction("ReduceMin")(lambda x, over: x.amin(over, keepdim=True))
+_reduction("ReduceL1")(lambda x, over: x.abs().sum(over, keepdim=True))
+_reduction("ReduceL2")(lambda x, over: (x * x).sum(over, keepdim=True).sqrt())
+_reduction("ReduceLogSum")(lambda x, over: x.sum(over, keepdim=True).log())
+_reduction("ReduceLogSumExp")(lambda x, over: torch.logsumexp(x, over, keepdim=True))
+_reduction("ReduceProd")(lambda x, over: functools.reduce(lambda y, d: y.prod(d, keepdim=True), over, x))
 
 
 @op("ReduceMean")
@@ -249,11 +294,43 @@ def global_average_pool(site: Site, x: Tensor) -> Tensor:
     return x.sum(list(range(2, x.ndim)), keepdim=True) / math.prod(site.shapes[0][2:])
 
 
+@op("GlobalMaxPool")
+def global_max_pool(site: Site, x: Tensor) -> Tensor:
+    return x.amax(list(range(2, x.ndim)), keepdim=True)
+
+
 @op("CumSum")
 def cumulative_sum(site: Site, x: Tensor, axis: Tensor) -> Tensor:
-    if site.get("exclusive", 0) or site.get("reverse", 0):
-        raise site.refuse("only plain running sums are computed")
-    return torch.cumsum(x, int(axis), dtype=x.dtype)
+    return _running(site, x, int(axis), torch.cumsum, 0)
+
+
+@op("CumProd")
+def cumulative_product(site: Site, x: Tensor, axis: Tensor) -> Tensor:
+    return _running(site, x, int(axis), torch.cumprod, 1)
+
+
+def _running(site: Site, x: Tensor, axis: int, function: Callable[..., Tensor], first: int) -> Tensor:
+    axis, reverse, size = axis % x.ndim, bool(site.get("reverse", 0)), x.shape[axis]
+    made = function(x.flip(axis) if reverse else x, axis, dtype=x.dtype)
+    if site.get("exclusive", 0) and size:  # each place has what is before it
+        made = torch.cat([torch.full_like(made.narrow(axis, 0, 1), first), made.narrow(axis, 0, size - 1)], axis)
+    return made.flip(axis) if reverse else made
+
+
+def _places_of(function: Callable[..., Tensor], site: Site, x: Tensor) -> Tensor:
+    axis, last = site.axis(0), bool(site.get("select_last_index", 0))
+    at = function(x.flip(axis) if last else x, axis, keepdim=bool(site.get("keepdims", 1)))
+    return x.shape[axis] - 1 - at if last else at
+
+
+@op("ArgMax")
+def arg_max(site: Site, x: Tensor) -> Tensor:
+    return _places_of(torch.argmax, site, x)
+
+
+@op("ArgMin")
+def arg_min(site: Site, x: Tensor) -> Tensor:
+    return _places_of(torch.argmin, site, x)
 
 
 # Shapes.

@@ -37,6 +37,23 @@ def gather_elements(site: Site, data: Tensor, indices: Tensor) -> Tensor:
     return torch.gather(data, axis, at) * inside.to(data.dtype)
 
 
+@op("GatherND")
+def gather_nd(site: Site, data: Tensor, indices: Tensor) -> Tensor:
+    batch, depth = int(site.get("batch_dims", 0)), indices.shape[-1]
+    lead = list(indices.shape[:-1])
+    inside = torch.ones(lead, dtype=torch.bool)
+    place: list[Tensor] = []
+    for d in range(batch):  # a batch's rows lie with its indices
+        place.append(torch.arange(data.shape[d]).reshape([-1] + [1] * (len(lead) - 1 - d)).expand(lead))
+    for d in range(depth):
+        at, here = _places(indices[..., d], site.shapes[0][batch + d], site.boxes[0][batch + d])
+        place.append(at)
+        inside = inside & here
+    made = data[tuple(place)] if place else data.expand([*lead, *data.shape])
+    rest = [1] * (data.ndim - batch - depth)
+    return made if bool(inside.all()) else made * inside.reshape(lead + rest).to(data.dtype)
+
+
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 

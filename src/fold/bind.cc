@@ -269,12 +269,30 @@ class Binder {
     return texts_;
   }
 
+  // The inputs' dimensions that are this symbol, " (ids[0], labels[0])"; "" where its name says so.
+  std::string PlacesOf(const std::string& symbol) const {
+    std::vector<std::string> places;
+    for (const TensorId id : graph_.inputs) {
+      const Tensor& tensor = graph_.tensor(id);
+      for (size_t axis = 0; axis < tensor.symbols.size(); ++axis) {
+        if (tensor.symbols[axis] == symbol) places.push_back(StrCat(tensor.name, "[", axis, "]"));
+      }
+    }
+    if (places.size() > kMaxListedTensors) places.resize(kMaxListedTensors);
+    return places.empty() ? "" : StrCat(" (", Join(places, ", "), ")");
+  }
+
   std::string Suggest(const std::string& name) {
-    std::vector<std::string> known(AllTexts().begin(), AllTexts().end());
-    std::erase(known, "");
+    std::vector<std::string> known;  // names; what is computed of them is no use here
+    for (const std::string& text : AllTexts()) {
+      const std::vector<std::string>& symbols = Parse(text).symbols();
+      if (!text.empty() && (own_names_.contains(text) || (symbols.size() == 1 && symbols[0] == text)))
+        known.push_back(text);
+    }
     const std::string nearest = DidYouMean(name, known);
     if (!nearest.empty() || known.empty()) return known.empty() ? "; all its sizes are numbers" : nearest;
     if (known.size() > kMaxListed) known.resize(kMaxListed);
+    for (std::string& text : known) text += PlacesOf(text);
     return StrCat("; it has ", Join(known, ", "));
   }
 

@@ -30,7 +30,7 @@ std::vector<std::string> KnownTypes() {
 Result<const FamilyRow*> FamilyOf(const Json& json) {
   const auto type = json.find("model_type");
   if (type == json.end() || !type->is_string()) {
-    return BadInput(StrCat("no text \"model_type\"; expected one of ", Join(KnownTypes(), ", ")));
+    return BadInput(StrCat("config.json without a text \"model_type\"; known: ", Join(KnownTypes(), ", ")));
   }
   const std::string name = type->get<std::string>();
   for (const FamilyRow& row : AllFamilies()) {
@@ -54,9 +54,25 @@ std::string KeysListed(const std::vector<std::string>& names) {
   return Join(shown, ", ");
 }
 
+// Heads other than a language model's are not read: says so of the first such class.
+void NoteOtherHead(const Json& json, Config& config) {
+  const auto classes = json.find("architectures");
+  if (classes == json.end() || !classes->is_array()) return;
+  for (const Json& entry : *classes) {
+    if (!entry.is_string()) continue;
+    const std::string name = entry.get<std::string>();
+    if (name.ends_with("ForCausalLM") || name.ends_with("LMHeadModel")) continue;
+    config.Note(
+        StrCat("architectures: ", Quote(CutAtCharacter(name, 60)),
+               " is read as the causal language model of its family, with lm_head in the place of its own head"));
+    return;
+  }
+}
+
 Result<Graph> Read(const Json& json) {
   SBP_ASSIGN_OR_RETURN(const FamilyRow* family, FamilyOf(json));
   Config config(json);
+  NoteOtherHead(json, config);
   Result<Graph> graph = family->read(config);
   if (!graph.ok()) return graph.status().WithContext(StrCat("model_type ", family->model_type));
   graph->metadata.emplace_back(kProducerName, kConfigProducer);

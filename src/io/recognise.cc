@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -46,13 +47,18 @@ Status NoKind(std::string_view where, std::string_view form, std::string_view ex
                          " (or sbp_plan.cluster.v1, sbp_plan.plan.v1)"));
 }
 
-// Stops at the field "kind" of the outermost object; "model_type" there marks a config.json of Hugging Face.
+// Keys of a config.json of Hugging Face; two of them tell one that lacks its model_type.
+constexpr std::string_view kConfigKeys[] = {"architectures",       "hidden_size",       "n_embd",    "n_layer",
+                                            "num_attention_heads", "num_hidden_layers", "vocab_size"};
+
+// Stops at the field "kind" of the outermost object; "model_type" there, or several other keys, mark a config.json of
+// Hugging Face.
 class KindFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   KindFinder(std::string_view text, std::string_view where) : text_(text), where_(where) {}
   bool found() const { return found_; }
   bool found_object() const { return found_object_; }
-  bool found_model_type() const { return found_model_type_; }
+  bool found_config() const { return found_model_type_ || config_keys_ >= 2; }
   const std::string& kind() const { return kind_; }
   const Status& error() const { return error_; }
 
@@ -74,6 +80,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& name) override {
     at_kind_ = depth_ == 1 && name == "kind";
     found_model_type_ = found_model_type_ || (depth_ == 1 && name == "model_type");
+    config_keys_ += depth_ == 1 && std::ranges::find(kConfigKeys, name) != std::end(kConfigKeys) ? 1 : 0;
     return true;
   }
   bool end_object() override { return Close(); }
@@ -105,6 +112,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   bool found_ = false;
   bool found_object_ = false;
   bool found_model_type_ = false;
+  int config_keys_ = 0;
   std::string kind_;
 };
 
@@ -120,7 +128,7 @@ Result<DocumentInfo> RecogniseJson(std::string_view text, std::string_view where
   if (is_whole && !finder.found_object()) return BadInput(StrCat(where, ": JSON, but no object; expected {...}"));
   if (finder.found()) return InfoOf(finder.kind(), Encoding::kJson, where);
   if (!finder.error().ok()) return finder.error();
-  if (finder.found_model_type()) return DocumentInfo{DocumentKind::kConfig, Encoding::kJson};
+  if (finder.found_config()) return DocumentInfo{DocumentKind::kConfig, Encoding::kJson};
   return NoKind(where, "JSON", "\"kind\": \"sbp_plan.graph.v1\"");
 }
 

@@ -60,6 +60,12 @@ class Flags(unittest.TestCase):
         self.assertEqual(flags({"memory_limit": 40_000_000, "prefetch": 0}), ["--memory-limit=40000000B", "--prefetch=0"])
         self.assertLessEqual(model().plan(mesh=MESH, memory_limit=40_000_000).cost.peak_bytes, 40_000_000)
 
+    def test_lists_of_one_flag(self):
+        self.assertEqual(flags({"axes": ["data", "model"], "remat": ("light:2", "full"), "pin": ("x=B",)}),
+                         ["--axes=data,model", "--remat=light:2,full", "--pin=x=B"])
+        plan = model().plan(devices=8, axes=["data", "model"], effort=0)
+        self.assertRegex(plan.document["mesh"], "^(data|model)=")
+
     def test_a_mesh_without_names(self):
         with self.assertRaisesRegex(sp.UsageError, re.escape('mesh=(2, 4): axes have names: mesh={"axis0": 2, "axis1": 4}')):
             model().plan(mesh=(2, 4))
@@ -80,6 +86,13 @@ class Mistakes(unittest.TestCase):
             plan.render("gif")
         self.assertRegex(repr(plan), r"^<plan of .*megatron/graph.json on data=2: [0-9.e-]+ s a step>$")
         self.assertTrue(plan._repr_html_().startswith("<pre>") and model()._repr_html_().startswith("<svg"))
+
+
+class Torch(unittest.TestCase):
+    def test_without_torch(self):
+        with unittest.mock.patch.dict(sys.modules, {"torch": None}):
+            with self.assertRaisesRegex(ImportError, r"apply_torch\(\) runs plans by PyTorch, and torch is not installed"):
+                model().plan(mesh={"data": 2}).apply_torch(object())
 
 
 class Options(unittest.TestCase):

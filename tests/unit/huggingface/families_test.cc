@@ -138,7 +138,7 @@ TEST(FamiliesTest, WhatCannotBeReadSaysWhichKeyAndWhy) {
   EXPECT_THAT(ErrorOf("{"), HasSubstr(":1:2: not valid JSON"));
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("expected a JSON object"));
   EXPECT_THAT(ErrorOf(R"({"model_type": "llama", "model_type": "gpt2"})"), HasSubstr("\"model_type\" is given twice"));
-  EXPECT_THAT(ErrorOf(R"({"hidden_size": 4})"), HasSubstr("no text \"model_type\""));
+  EXPECT_THAT(ErrorOf(R"({"hidden_size": 4})"), HasSubstr("without a text \"model_type\""));
   EXPECT_THAT(ErrorOf(R"({"model_type": "lama"})"), HasSubstr("did you mean \"llama\""));
   EXPECT_THAT(ErrorOf(R"({"model_type": "gemma3", "text_config": {}})"), HasSubstr("text_config"));
   const auto with = [](std::string_view rest) { return ErrorOf(StrCat(R"({"model_type": "llama", )", rest, "}")); };
