@@ -1,7 +1,6 @@
 #include "schedule/micro_batches.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "base/ids.h"
@@ -12,8 +11,6 @@
 
 namespace sbp {
 namespace {
-
-constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 // One each; where there are more than `parts`, the one before the last stands for the rest.
 std::vector<int64_t> CountsOfParts(int64_t micro_batches, size_t parts) {
@@ -103,6 +100,11 @@ class Unrolled {
       made_.push_back(names_[task]);
       made_.back().part = part;
     }
+    PlayedTask end;
+    end.part = part;
+    ends_.push_back(static_cast<uint32_t>(tasks_.size()));
+    tasks_.push_back({});
+    made_.push_back(end);
   }
 
   void AddEdges() {
@@ -116,15 +118,11 @@ class Unrolled {
         if (repeats_[first]) waits[to] = true;
       }
     }
-    uint32_t last = kNone, before = kNone;  // compute of this part, and of the one before
-    uint32_t part = 0;
     for (uint32_t i = 0; i < tasks_.size(); ++i) {
-      if (made_[i].part != part) {
-        before = last;
-        part = made_[i].part;
-      }
-      if (before != kNone && !waits[i]) edges_.emplace_back(before, i);
-      if (!tasks_[i].communication && made_[i].op >= 0) last = i;
+      const uint32_t part = made_[i].part;
+      if (i == ends_[part]) continue;
+      if (part > 0 && !waits[i]) edges_.emplace_back(ends_[part - 1], i);
+      if (!tasks_[i].communication && made_[i].op >= 0) edges_.emplace_back(i, ends_[part]);
     }
   }
 
@@ -137,6 +135,7 @@ class Unrolled {
   std::vector<TimedTask> tasks_;
   std::vector<TaskEdge> edges_;
   std::vector<PlayedTask> made_;  // per task here
+  std::vector<uint32_t> ends_;    // per part: the task, of no time, that waits for all of its compute
   MicroBatches result_;
 };
 

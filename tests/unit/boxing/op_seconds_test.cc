@@ -203,7 +203,7 @@ TEST(OpSeconds, OfGroupedProductsAreThoseOfAProductAnExpert) {
             ContractionEfficiency(cluster.device, DType::kBF16, even));
 
   Attributes of_experts;
-  of_experts["experts"] = kExperts;
+  of_experts.Set("experts", kExperts);
   const RuleInstanceRef gradient = Move("sbp::GroupedOuter", of_experts,
                                         {{.present = true, .type = {DType::kBF16, {kRows, kHidden}}},
                                          {.present = true, .type = {DType::kBF16, {kRows, kWidth}}},
