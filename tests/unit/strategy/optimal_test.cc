@@ -150,7 +150,7 @@ TEST(Optimal, ExplainsWhatDoesNotFitOnlyWhereAsked) {
   options.memory_limit = 1;
   const Status explained = OptimalStrategy().solve(made.problem, options).status();
   EXPECT_EQ(explained.code(), Code::kNoPlan);
-  EXPECT_NE(explained.message().find("the smallest peak of any plan is"), std::string::npos) << explained.message();
+  EXPECT_NE(explained.message().find("the smallest peak"), std::string::npos) << explained.message();
   options.explains = false;
   const Status brief = OptimalStrategy().solve(made.problem, options).status();
   EXPECT_EQ(brief.code(), Code::kNoPlan);
