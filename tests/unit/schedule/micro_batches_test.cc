@@ -18,8 +18,9 @@
 namespace sbp {
 namespace {
 
-// A gradient that is summed over micro-batches, and an update that reads the sum.
-Graph Step(int64_t micro_batches) {
+// A gradient that is summed over micro-batches, and an update that reads the sum. With `apart`, one more, whose ops
+// stand last and wait for nothing: they run while weights are gathered, before those that stand before them.
+Graph Step(int64_t micro_batches, bool apart) {
   const TensorType type = *ParseTensorType("f32[256,256]");
   GraphBuilder builder("step");
   builder.AddInput("x", type);
@@ -29,6 +30,14 @@ Graph Step(int64_t micro_batches) {
   builder.AddOp("MatMul", "backward", {"x", "y"}, {"grad/w"});
   builder.AddOp("Add", "sum", {"acc/w", "grad/w"}, {"next/acc/w"});
   builder.AddOp("Sub", "update", {"w", "next/acc/w"}, {"next/w"});
+  if (apart) {
+    builder.AddInput("acc/v", type);
+    builder.AddOp("MatMul", "apart", {"x", "x"}, {"grad/v"});
+    builder.AddOp("Add", "sum_apart", {"acc/v", "grad/v"}, {"next/acc/v"});
+    for (const char* name : {"grad/v", "next/acc/v"}) builder.DescribeTensor(name, type);
+    builder.AddOutput("next/acc/v");
+    builder.AddTie("next/acc/v", "acc/v", true);
+  }
   for (const char* name : {"y", "grad/w", "next/acc/w", "next/w"}) builder.DescribeTensor(name, type);
   for (const char* name : {"next/acc/w", "next/w"}) builder.AddOutput(name);
   builder.AddTie("next/w", "w");
@@ -38,10 +47,10 @@ Graph Step(int64_t micro_batches) {
   return graph;
 }
 
-Plan PlanOf(int64_t micro_batches, const RuleSet& rules) {
+Plan PlanOf(int64_t micro_batches, const RuleSet& rules, bool apart = false) {
   PlanRequest request;
   request.model_path = "step";
-  request.graph = Step(micro_batches);
+  request.graph = Step(micro_batches, apart);
   request.mesh = *ParseMesh("2");
   request.cluster = *FindPreset("8xH100");
   request.options.strategy = "greedy";
@@ -78,15 +87,23 @@ TEST_F(MicroBatchesTest, OneAfterTheOtherThenTheStep) {
     const double once = plan.decision(id).compute_seconds;
     EXPECT_GE(total, once * static_cast<double>(runs.of(id)) * (1 - 1e-9)) << plan.graph.op(id).name;
   }
-  // Nothing of a micro-batch begins before the compute of the one before has ended.
-  for (uint32_t part = 1; part < 4; ++part) {
-    double ended = 0, begun = played.seconds;
-    for (const PlayedTask& task : played.tasks) {
-      if (task.op < 0) continue;
-      if (task.part + 1 == part) ended = std::max(ended, task.time.end);
-      if (task.part == part) begun = std::min(begun, task.time.start);
+}
+
+// Nothing of a micro-batch begins before the compute of the one before has ended, whichever op that ends with.
+TEST_F(MicroBatchesTest, OneWaitsForAllOfTheOneBefore) {
+  for (const bool apart : {false, true}) {
+    const Plan plan = PlanOf(4, rules_, apart);
+    const MicroBatches played = PlayMicroBatches(plan, 1000);
+    const StepRuns runs(plan.graph);
+    for (uint32_t part = 1; part < 4; ++part) {
+      double ended = 0, begun = played.seconds;
+      for (const PlayedTask& task : played.tasks) {
+        if (task.op < 0 || runs.of(OpId(static_cast<uint32_t>(task.op))) == 1) continue;
+        if (task.part + 1 == part) ended = std::max(ended, task.time.end);
+        if (task.part == part) begun = std::min(begun, task.time.start);
+      }
+      EXPECT_GE(begun, ended * (1 - 1e-9)) << part << (apart ? ", apart" : "");
     }
-    EXPECT_GE(begun, ended * (1 - 1e-9)) << part;
   }
 }
 
