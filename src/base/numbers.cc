@@ -111,7 +111,7 @@ std::string FormatBytes(double bytes) {
 
 std::string FormatSeconds(double seconds) {
   static constexpr std::array<Unit, 4> kUnits = {{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}};
-  if (seconds == 0) return "0 s";
+  if (std::abs(seconds) < 5e-12) return "0 s";  // less than is written: what rounding leaves of sums
   return FormatScaled(seconds, kUnits);
 }
 

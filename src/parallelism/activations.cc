@@ -97,8 +97,9 @@ class Implied {
         return from.is_split() && to.is_broadcast();
       case AxisUse::kExpert:  // tokens to their experts and back
         return IsOfExperts(transition);
+      case AxisUse::kData:  // each rank is fed its part of the batch
+        return !plan_.graph.tensor(transition.tensor).producer.valid() && from.is_broadcast() && to.is_split(0);
       case AxisUse::kIdle:
-      case AxisUse::kData:
         return false;
     }
     return false;

@@ -182,8 +182,27 @@ class Folder {
     };
     const bool experts = any([](ParameterStyle style) { return style == ParameterStyle::kExpert; });
     const bool splits = any([](ParameterStyle style) { return style != ParameterStyle::kWhole; });
+    if (use == AxisUse::kIdle && ComputesBatches(axis)) use = AxisUse::kData;
     if (use == AxisUse::kData && experts) use = AxisUse::kExpert;
     if (use == AxisUse::kIdle && splits) use = AxisUse::kTensor;
+  }
+
+  // Inputs that lie whole may be cut at once. Of elements of matrices, are more read whole, by ops of the forward pass
+  // whose results are split along the batch, than otherwise?
+  bool ComputesBatches(int axis) const {
+    const UseTable uses = BuildUses(plan_.graph);
+    double batches = 0, others = 0;
+    for (size_t p = 0; p < fold_.parameters.size(); ++p) {
+      if (fold_.parameters[p].rank < 2) continue;
+      const auto count = static_cast<double>(plan_.graph.tensor(fold_.parameters[p].id).type.num_elements());
+      for (const ParameterRead& read : ReadsOf(plan_.graph, uses, fold_.parameters[p].id)) {
+        if (read.backward) continue;
+        const TensorId result = plan_.graph.op(read.use.op).outputs[0];
+        const bool in_batch = result.valid() && plan_.source_layouts[result.index()][axis].is_split(0);
+        (in_batch && found_[p][static_cast<size_t>(axis)].style == ParameterStyle::kWhole ? batches : others) += count;
+      }
+    }
+    return batches > others;
   }
 
   // Each parameter must lie as tensor parallelism has it: split where roles.h says so, states and all.
