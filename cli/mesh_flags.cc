@@ -36,11 +36,12 @@ namespace {
 constexpr int kMostTop = 16;
 
 Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags, const MeshSearch& search,
-                          const RuleSet& rules, bool explains) {
+                          const RuleSet& rules, bool explains, bool presses = true) {
   SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(planning));
   MeshSearchOptions options;
   options.keep = flags.top;
   options.explains = explains;
+  options.presses = presses;
   const auto threads = planning.strategy_options.find("threads");
   if (threads != planning.strategy_options.end())
     options.threads = static_cast<int>(std::get<int64_t>(threads->second));
@@ -60,8 +61,8 @@ Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlag
     own.request.remat = remat;
     MeshSearch search = flags.search;
     if (remat.find(':') != std::string::npos && !search.fit) search.among = best;
-    const bool is_last = remat == AllRematPolicies().back().name;
-    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last));
+    const bool is_first = remat == AllRematPolicies().front().name, is_last = remat == AllRematPolicies().back().name;
+    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last, !is_first));
     NoteChoice(StrCat("--remat ", remat, ": ", SumUpMeshes(found)));
     for (const Plan& kept : found.plans) best.push_back(std::make_shared<const Plan>(kept));
     Plan first = found.plans.front();

@@ -30,7 +30,7 @@ constexpr double kShareOfLarge = 0.05;  // of the effort, of meshes whose networ
 constexpr double kMostWork = 600'000;
 constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
-constexpr double kWorkOfLarge = 0.15;
+constexpr double kWorkOfLarge = 0.15, kWorkOfPressed = 8;
 
 // An error that only says that this mesh is none to plan on.
 bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
@@ -197,6 +197,7 @@ class Chooser {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
       if (row.is_planned || !row.look || row.look->proved_too_large || IsExcluded(row)) continue;
+      if (!options_.presses && IsPressed(row)) continue;
       left.push_back(i);
     }
     const auto promise = [&](size_t i) {
@@ -222,10 +223,12 @@ class Chooser {
     std::vector<size_t> left = RowsLeft();
     for (const size_t i : left) {
       if (wave.plans.size() == kAtATime) break;
-      const double work = (rows_[i].look->is_large ? kWorkOfLarge : 1) * static_cast<double>(rows_[i].look->work);
+      const double share = IsPressed(rows_[i]) ? kWorkOfPressed : rows_[i].look->is_large ? kWorkOfLarge : 1;
+      const double work = share * static_cast<double>(rows_[i].look->work);
       const double most = kMostWork * std::max(1.0, effort_);
       // What is kept, and the next best; where nothing that fits is found, the search for it ends, too.
-      const bool wanted = MissesTarget() || planned_.size() + wave.plans.size() <= options_.keep;
+      const size_t found = planned_.size() + wave.plans.size() + (IsPressed(rows_[i]) ? 1 : 0);
+      const bool wanted = MissesTarget() || found <= options_.keep;
       const bool must = wanted && (work_ < 2 * most || planned_.size() > 0);
       if (searches_ && !must && work_ + work > most) continue;
       work_ += work;
@@ -289,6 +292,9 @@ class Chooser {
     return !bounded.ok() && IsOfMesh(bounded) ? OkStatus() : bounded;
   }
 
+  // Is what is known of it over the memory limit? Then searching takes many times as long.
+  bool IsPressed(const Row& row) const { return memory_limit_ && row.look && row.look->known && !row.look->fits; }
+
   Result<Plan> PlanRow(const Row& row, int threads, bool explains) {
     SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(row.trial.mesh));
     if (!searches_) {
@@ -301,7 +307,7 @@ class Chooser {
         request.strategy.start_bound_seconds = row.look->bound;
       }
       if (options_.refines) request.strategy.start_bound_seconds = row.look->bound;
-      if (row.look->is_large && (is_long_ || options_.refines)) {
+      if ((row.look->is_large && (is_long_ || options_.refines)) || (rows_.size() > 1 && IsPressed(row))) {
         request.strategy.values["effort"] = effort_ * kShareOfLarge;
         request.num_ways = 0;  // what it begins with has seen those
       }
@@ -378,7 +384,7 @@ class Chooser {
 
   // Where no plan was found and the effort is spent: the nearest mesh may have one; else its words say what is missing.
   Status PlanNearest() {
-    if (options_.target_step && FastestOfBounds() != nullptr) return OkStatus();
+    if (!options_.presses || (options_.target_step && FastestOfBounds() != nullptr)) return OkStatus();
     const std::optional<size_t> nearest = NearestRow();
     if (!nearest) return OkStatus();
     const Row& row = rows_[*nearest];
@@ -391,6 +397,7 @@ class Chooser {
 
   // The words of the mesh that comes nearest.
   Status NothingFits() const {
+    if (!options_.presses) return NoPlan("no plan that is found at a glance fits into --memory-limit");
     if (const Row* fastest = FastestOfBounds(); options_.target_step && fastest != nullptr) {
       return NoPlan(StrCat("no step takes less than ", FormatSeconds(BoundOf(*fastest->look)), " on ",
                            ToString(fastest->trial.mesh), ", --target-step is ", FormatSeconds(*options_.target_step)));
