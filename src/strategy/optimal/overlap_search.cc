@@ -272,7 +272,7 @@ class OverlapSearch {
     return found;
   }
 
-  // Per op, with all copies; empty: the assignment cannot be priced.
+  // Per op, with all copies; empty: the assignment cannot be priced, which Offer refuses.
   std::vector<int64_t> HeldBy(const Assignment& assignment) const {
     Plan plan;
     plan.graph = *problem_.graph;

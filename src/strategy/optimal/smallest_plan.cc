@@ -39,10 +39,14 @@ SolveOptions SmallSearch(const StrategyOptions& options) {
   return search;
 }
 
-// One part of as many as there are devices, at least: dimensions are cut into whole elements.
-int64_t LeastSourceBytes(const Problem& problem, TensorId tensor) {
+// One part of as many as there are devices, at least: dimensions are cut into whole elements. Inputs and parameters
+// that are pinned lie so from the beginning; what is pinned once it is written may be held otherwise before and behind
+// that.
+int64_t LeastPartBytes(const Problem& problem, TensorId tensor) {
   const auto pin = problem.pins.tensors.find(tensor);
-  if (pin != problem.pins.tensors.end()) return LocalBytes(problem.type(tensor), pin->second.layout, problem.mesh);
+  const bool is_source = !problem.graph->tensor(tensor).producer.valid();
+  if (is_source && pin != problem.pins.tensors.end())
+    return LocalBytes(problem.type(tensor), pin->second.layout, problem.mesh);
   const int64_t whole = LocalBytes(problem.type(tensor), NdSbp(problem.mesh.num_axes()), problem.mesh);
   return whole / std::max<int64_t>(1, problem.mesh.num_devices());
 }
@@ -106,7 +110,7 @@ int64_t LeastPeakOfTensors(const Problem& problem, int64_t reached) {
     const bool is_made = facts.producer.valid() && problem.demands.standing(TensorId(t)) == nullptr;
     int64_t least = is_made ? least_of(facts.producer, problem.class_at(facts.producer).results[facts.producer_index],
                                        facts.producer_index, 1, facts.type)
-                            : LeastSourceBytes(problem, TensorId(t));
+                            : LeastPartBytes(problem, TensorId(t));
     for (const Use* use = begin; is_made && !held.kept[t] && use != end; ++use) {
       least = std::min(
           least, least_of(use->op, problem.class_at(use->op).operands[use->operand], use->operand, 0, facts.type));
