@@ -32,6 +32,7 @@ constexpr int kFar = 2;
 // What takes so much less than what is made of it (a figure a row, a bias) is kept.
 constexpr int64_t kSmall = 8;
 constexpr int kMostMoves = 4;
+constexpr size_t kMostCopies = 2;  // for each op of the graph: what wants more is no model, and stays as it is
 
 bool IsMove(std::string_view type) {
   return type == "Reshape" || type == "Unsqueeze" || type == "Squeeze" || type == "Transpose" || type == "Expand";
@@ -46,9 +47,9 @@ class PieceReader {
     FindDepths();
     FindRoots();
     for (const auto& [root, pieces] : PiecesByRoot()) {
-      if (Saves(root, pieces)) {
-        for (const TensorId piece : pieces) Want(piece);
-      }
+      if (!Saves(root, pieces)) continue;
+      for (const TensorId piece : pieces) Want(piece);
+      if (IsFull()) return false;
     }
     WriteCopies();
     edit_.Finish();
@@ -156,16 +157,22 @@ class PieceReader {
       readers_.insert(use->op.index());
     }
   }
+  // With the pieces that it is made of; chains of them may be as long as the graph.
   void WantAt(TensorId id, int depth, size_t place) {
-    const OpId producer = graph_.tensor(id).producer;
-    const auto [at, is_new] = copies_.try_emplace(Key(producer.index(), depth), Copy{place, {}});
-    if (!is_new && at->second.place <= place) return;
-    at->second.place = place;
-    const Op& op = graph_.op(producer);
-    for (const TensorId operand : op.inputs) {
-      if (operand.valid() && !IsSmall(operand, op) && IsPiece(operand)) WantAt(operand, depth, place);
+    std::vector<TensorId> open = {id};
+    while (!open.empty() && !IsFull()) {
+      const OpId producer = graph_.tensor(open.back()).producer;
+      open.pop_back();
+      const auto [at, is_new] = copies_.try_emplace(Key(producer.index(), depth), Copy{place, {}});
+      if (!is_new && at->second.place <= place) continue;
+      at->second.place = place;
+      const Op& op = graph_.op(producer);
+      for (const TensorId operand : op.inputs) {
+        if (operand.valid() && !IsSmall(operand, op) && IsPiece(operand)) open.push_back(operand);
+      }
     }
   }
+  bool IsFull() const { return copies_.size() > kMostCopies * graph_.ops.size(); }
 
   void WriteCopies() {
     for (auto& [key, copy] : copies_) {  // in the graph's order: operands first
