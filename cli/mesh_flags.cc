@@ -36,12 +36,12 @@ namespace {
 constexpr int kMostTop = 16;
 
 Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags, const MeshSearch& search,
-                          const RuleSet& rules, bool explains, bool presses = true) {
+                          const RuleSet& rules, bool explains, bool plans_pressed = true) {
   SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(planning));
   MeshSearchOptions options;
   options.keep = flags.top;
   options.explains = explains;
-  options.presses = presses;
+  options.plans_pressed = plans_pressed;
   const auto threads = planning.strategy_options.find("threads");
   if (threads != planning.strategy_options.end())
     options.threads = static_cast<int>(std::get<int64_t>(threads->second));

@@ -122,7 +122,7 @@ std::string ToString(const RematChoice& choice) {
     trials.push_back(StrCat(trial.remat, " ",
                             is_same      ? StrCat("makes the same graph as ", trial.same_as)
                             : trial.fits ? FormatSeconds(trial.seconds)
-                                         : "does not fit"));
+                                         : "has no plan found that fits"));
     num_plans += is_same ? 0 : 1;
   }
   return StrCat("--remat ", choice.remat, ", of ", num_plans, " plans: ", Join(trials, "; "));

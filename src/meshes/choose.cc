@@ -61,8 +61,9 @@ class Chooser {
  private:
   struct Row {
     MeshTrial trial;
-    std::optional<Look> look;  // absent: there is an error
-    bool is_planned = false;   // or was tried to
+    std::optional<Look> look;   // absent: there is an error
+    bool is_planned = false;    // or was tried to
+    bool is_explained = false;  // and it was found out how small plans get
     Status failure;
   };
 
@@ -197,7 +198,7 @@ class Chooser {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
       if (row.is_planned || !row.look || row.look->proved_too_large || IsExcluded(row)) continue;
-      if (!options_.presses && IsPressed(row)) continue;
+      if (!options_.plans_pressed && IsPressed(row)) continue;
       left.push_back(i);
     }
     const auto promise = [&](size_t i) {
@@ -217,6 +218,7 @@ class Chooser {
   // planned. Empty: all are planned or excluded, or the effort is spent.
   Wave NextWave() {
     Wave wave;
+    wave.explains = options_.explains && rows_.size() == 1;
     if (Cancelled() && !planned_.empty()) return wave;
     planned_cutoff_ = Cutoff(true, rows_.size());
     known_cutoff_ = Cutoff(false, rows_.size());
@@ -266,6 +268,7 @@ class Chooser {
     for (size_t w = 0; w < plans.size(); ++w) {
       Row& row = rows_[plans[w]];
       row.is_planned = true;
+      row.is_explained = wave.explains;
       if (!made[w].ok()) {
         row.failure = made[w].status();
         if (!IsOfMesh(row.failure)) return row.failure.WithContext(ToString(row.trial.mesh));
@@ -384,11 +387,13 @@ class Chooser {
 
   // Where no plan was found and the effort is spent: the nearest mesh may have one; else its words say what is missing.
   Status PlanNearest() {
-    if (!options_.presses || (options_.target_step && FastestOfBounds() != nullptr)) return OkStatus();
+    if (!options_.plans_pressed || (options_.target_step && FastestOfBounds() != nullptr)) return OkStatus();
     const std::optional<size_t> nearest = NearestRow();
     if (!nearest) return OkStatus();
     const Row& row = rows_[*nearest];
-    if (!options_.explains && (row.is_planned || row.look->proved_too_large)) return OkStatus();
+    const bool says_more = options_.explains && searches_ && memory_limit_ && !row.is_explained;
+    if (row.is_planned && !says_more) return OkStatus();
+    if (row.look->proved_too_large && !options_.explains) return OkStatus();
     Wave wave;
     wave.plans = {*nearest};
     wave.explains = options_.explains;
@@ -397,7 +402,7 @@ class Chooser {
 
   // The words of the mesh that comes nearest.
   Status NothingFits() const {
-    if (!options_.presses) return NoPlan("no plan that is found at a glance fits into --memory-limit");
+    if (!options_.plans_pressed) return NoPlan("no plan that is found at a glance fits into --memory-limit");
     if (const Row* fastest = FastestOfBounds(); options_.target_step && fastest != nullptr) {
       return NoPlan(StrCat("no step takes less than ", FormatSeconds(BoundOf(*fastest->look)), " on ",
                            ToString(fastest->trial.mesh), ", --target-step is ", FormatSeconds(*options_.target_step)));
