@@ -107,4 +107,3 @@ def _mesh(torch: Any, runner: Any, table: dict[str, Any], mesh: Any, device: str
     if names != table["mesh_axes"]:
         raise InputError(f"the mesh's axes are {', '.join(names)}, the plan's {', '.join(table['mesh_axes'])}")
     return mesh
-

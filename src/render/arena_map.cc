@@ -179,7 +179,7 @@ class ArenaMap {
     for (size_t i = 0; i < shown.size(); ++i) AddRegister(shown[i], places[i]);
     // Above all boxes; what is seen of each is what those that are drawn later leave.
     for (size_t i = 0; i < shown.size(); ++i) {
-      AddLabel(shown[i], VisiblePart(places[i], std::span(places).subspan(i + 1)));
+      if (HasRoom(places[i])) AddLabel(shown[i], VisiblePart(places[i], std::span(places).subspan(i + 1)));
     }
   }
 
@@ -216,12 +216,14 @@ class ArenaMap {
                        " to ", reg.last, reg.over != kNoRegister ? StrCat("\nwritten over r", reg.over) : ""));
   }
 
+  static bool HasRoom(const Rectangle& place) { return place.width >= 24 && place.height >= kMapLine; }
+
   void AddLabel(uint32_t r, const Rectangle& place) {
     const Register& reg = physical_.registers[r];
     const RegisterKind kind = KindOfRegister(plan_, reg);
     const std::string bytes = FormatBytes(static_cast<double>(reg.bytes)), &name = plan_.graph.tensor(reg.tensor).name;
+    if (!HasRoom(place)) return;
     const double inner = place.width - 4;
-    if (inner < 20 || place.height < kMapLine) return;
     const TextStyle style = {8.5, false, kind.paint.text, TextAlign::kCentre};
     const double half = place.height >= 2 * kMapLine ? kMapLine / 2 : 0;
     const double middle = place.middle() - kMapLine / 2;
