@@ -157,35 +157,28 @@ class Inputs:
     def _hostile(self):
         return self._planned("hostile", hostile_graph(), "--mesh", "2,2")
 
+    def _trained(self, name, *flags, loss="cross-entropy:logits", layers=2, hidden=256, ffn=704, heads=4, vocab=1000, batch=8, seq=128):
+        """A training step of a small language model, planned with these flags."""
+        def make(path):
+            graph = self.folder / f"{name}.graph.json"
+            self.run("generate", "llama", "--layers", layers, "--hidden", hidden, "--ffn", ffn, "--heads", heads, "--kv-heads", heads,
+                     "--vocab", vocab, "--batch", batch, "--seq", seq, "-o", graph, "-q")
+            self.run("infer", graph, "--train", "--loss", loss, *flags, "-o", path, "-q")
+        return self._once(f"{name}.json", make)
+
     def _accumulated(self):
         """A training step of four micro-batches: what runs in each, and what runs once."""
-        def make(path):
-            graph = self.folder / "accumulated.graph.json"
-            self.run("generate", "llama", "--layers", 2, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
-                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--loss", "cross-entropy:logits", "--accumulate", 4,
-                     "--recipe", "data=zero3,model=tp", "--optimizer", "adamw", "-o", path, "-q")
-        return self._once("accumulated.json", make)
+        return self._trained("accumulated", "--mesh", "data=2,model=4", "--accumulate", 4, "--recipe", "data=zero3,model=tp",
+                             "--optimizer", "adamw")
 
     def _recomputed(self):
         """A training step that computes some of its forward pass again."""
-        def make(path):
-            graph = self.folder / "recomputed.graph.json"
-            self.run("generate", "llama", "--layers", 2, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
-                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "data=4", "--train", "--loss", "cross-entropy:logits", "--remat", "light",
-                     "--strategy", "einsum", "--recipe", "data=dp", "-o", path, "-q")
-        return self._once("recomputed.json", make)
+        return self._trained("recomputed", "--mesh", "data=4", "--remat", "light", "--strategy", "einsum", "--recipe", "data=dp")
 
     def _accumulated256(self):
         """More micro-batches than a page holds one by one."""
-        def make(path):
-            graph = self.folder / "accumulated256.graph.json"
-            self.run("generate", "llama", "--layers", 4, "--hidden", 128, "--ffn", 352, "--heads", 4, "--kv-heads", 4,
-                     "--vocab", 1000, "--batch", 256, "--seq", 64, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "model=4", "--train", "--loss", "cross-entropy:logits", "--accumulate", 256,
-                     "--strategy", "einsum", "--recipe", "model=tp", "--optimizer", "adamw", "-o", path, "-q")
-        return self._once("accumulated256.json", make)
+        return self._trained("accumulated256", "--mesh", "model=4", "--accumulate", 256, "--strategy", "einsum", "--recipe", "model=tp",
+                             "--optimizer", "adamw", layers=4, hidden=128, ffn=352, batch=256, seq=64)
 
     def _accumulated_other(self):
         def make(path):
@@ -195,13 +188,8 @@ class Inputs:
 
     def _llama(self):
         """A training step of a small one: repeated layers, forward and backward, and collectives."""
-        def make(path):
-            graph = self.folder / "llama.graph.json"
-            self.run("generate", "llama", "--layers", 6, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
-                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "einsum", "--train", "--loss",
-                     "causal-lm:logits", "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "-o", path, "-q")
-        return self._once("llama.json", make)
+        return self._trained("llama", "--mesh", "data=2,model=4", "--strategy", "einsum", "--optimizer", "adamw", "--recipe",
+                             "data=zero3,model=tp", loss="causal-lm:logits", layers=6)
 
     def _sized(self, ops):
         def make(path):  # with a tenth more, which simplifications join
@@ -212,13 +200,9 @@ class Inputs:
 
     def _step_sized(self, layers):
         """A training step with its weights, gradients and products split over both axes: collectives in every layer."""
-        def make(path):
-            graph = self.folder / f"step{layers}.graph.json"
-            self.run("generate", "llama", "--layers", layers, "--hidden", 1024, "--ffn", 2816, "--heads", 16, "--kv-heads", 16,
-                     "--vocab", 32000, "--batch", 8, "--seq", 512, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--strategy", "einsum", "--loss", "causal-lm:logits",
-                     "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "-o", path, "-q")
-        return self._once(f"step{layers}.json", make)
+        return self._trained(f"step{layers}", "--mesh", "data=2,model=4", "--strategy", "einsum", "--optimizer", "adamw", "--recipe",
+                             "data=zero3,model=tp", loss="causal-lm:logits", layers=layers, hidden=1024, ffn=2816, heads=16,
+                             vocab=32000, seq=512)
 
     def _step10000(self):
         return self._step_sized(70)
