@@ -7,13 +7,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "annotation/layout_pins.h"
@@ -25,6 +22,7 @@
 #include "cli/command_text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/planning_observer.h"
 #include "cli/progress.h"
 #include "cli/train_flags.h"
 #include "cluster/cluster.h"
@@ -106,31 +104,6 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags) {
     SBP_ASSIGN_OR_RETURN(options.prefetch, ParseBytesFlag("--prefetch", flags.prefetch, true));
   }
   return options;
-}
-
-Status MakeDumpDir(const std::string& path) {
-  if (path.empty()) return OkStatus();
-  std::error_code failed;
-  if (!IsOfCall(path)) std::filesystem::create_directories(path, failed);
-  if (failed) return BadInput(StrCat("--dump-dir: cannot make folder ", Quote(path), ": ", failed.message()));
-  return CheckWritable(path + "/00").WithContext("--dump-dir");
-}
-
-StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
-  StageObserver observer;
-  observer.cancelled = InterruptAsker();
-  observer.begin = [tell = ProgressTeller()](std::string_view stage) { tell(StrCat("planning: ", stage)); };
-  observer.end = [&timings](std::string_view stage, double seconds) { timings[std::string(stage)] += seconds; };
-  if (!flags.dump_dir.empty()) {
-    observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
-                                           const std::function<std::string()>& dump) {
-      char prefix[8];
-      std::snprintf(prefix, sizeof prefix, "%02d-", number);
-      const Status status = WriteFile(StrCat(dir, "/", prefix, stage, ".txt"), dump());
-      if (!status.ok()) Note(StrCat("warning: --dump-dir: ", status.message()));
-    };
-  }
-  return observer;
 }
 
 }  // namespace
@@ -451,7 +424,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
 
 Result<std::unique_ptr<PosedProblem>> PoseObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
   const InterruptScope interruptible;
-  return PoseProblem(std::move(request), MakeObserver(flags, timings));
+  return PoseProblem(std::move(request), MakeObserver(flags.dump_dir, timings));
 }
 
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
@@ -467,7 +440,7 @@ Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timin
                   state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : ""));
     };
   }
-  auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));
+  auto plan = MakePlan(std::move(request), MakeObserver(flags.dump_dir, timings));
   if (!log_file.empty()) SBP_RETURN_IF_ERROR(WriteFile(log_file, log));
   return plan;
 }

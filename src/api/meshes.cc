@@ -13,6 +13,7 @@
 #include "io/documents.h"
 #include "io/file.h"
 #include "meshes/factorisations.h"
+#include "meshes/trial.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 #include "recipe/recipe.h"

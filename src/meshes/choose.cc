@@ -14,8 +14,8 @@
 #include "cluster/cluster.h"
 #include "meshes/known_plan.h"
 #include "meshes/look.h"
+#include "meshes/trial.h"
 #include "schedule/measure.h"
-#include "schedule/schedule.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 
@@ -274,7 +274,7 @@ class Chooser {
         if (!IsOfMesh(row.failure)) return row.failure.WithContext(ToString(row.trial.mesh));
         continue;
       }
-      Describe(*made[w], row);
+      Describe(row.look ? &*row.look : nullptr, *made[w], row.trial);
       planned_.emplace_back(plans[w], *std::move(made[w]));
     }
     std::ranges::stable_sort(planned_, [&](const auto& a, const auto& b) {
@@ -320,31 +320,6 @@ class Chooser {
     return MakePlan(std::move(request), observer);
   }
 
-  static void Describe(Plan& plan, Row& row) {
-    MeshTrial& trial = row.trial;
-    const ScheduleSummary schedule = MakeSchedule(plan).summary;
-    trial.outcome = MeshOutcome::kPlanned;
-    trial.has_price = true;
-    trial.total = plan.total;
-    trial.seconds = plan.total.seconds();
-    trial.overlapped_seconds = schedule.step;
-    trial.exposed_seconds = schedule.exposed;
-    trial.peak_bytes = plan.memory.peak_bytes;
-    trial.has_bound = plan.has_bound;
-    trial.bound_seconds = plan.lower_bound_seconds;
-    trial.schedule_bound_seconds = plan.schedule_bound_seconds;
-    if (plan.mesh.num_devices() == 1) {  // there is but one plan
-      trial.has_bound = true;
-      trial.bound_seconds = trial.seconds;
-      trial.schedule_bound_seconds = schedule.step;
-    }
-    // What a look found may be more than the search's own bound.
-    if (row.look && row.look->schedule_bound > 0) {
-      const double most = std::max(trial.schedule_bound_seconds.value_or(0), row.look->schedule_bound);
-      trial.schedule_bound_seconds = plan.schedule_bound_seconds = std::min(most, schedule.step);
-    }
-  }
-
   // Of strategies that have no bound of their own.
   Status BoundBest() {
     if (searches_) return OkStatus();
@@ -354,7 +329,7 @@ class Chooser {
       StageObserver observer;
       observer.cancelled = options_.cancelled;
       SBP_ASSIGN_OR_RETURN(plan, MakePlan(std::move(request), observer));
-      Describe(plan, rows_[number]);
+      Describe(rows_[number].look ? &*rows_[number].look : nullptr, plan, rows_[number].trial);
     }
     return OkStatus();
   }
@@ -446,18 +421,6 @@ class Chooser {
     trial.outcome = IsExcluded(row) ? MeshOutcome::kPruned : MeshOutcome::kLookedAt;
   }
 
-  // Of the trials, the best first. Nothing: one of them has no bound.
-  static std::optional<double> LeastBound(const std::vector<MeshTrial>& trials, StepMeasure measure) {
-    double least = trials.front().StepSeconds(measure);
-    for (const MeshTrial& trial : trials) {
-      if (trial.outcome >= MeshOutcome::kTooLarge) continue;
-      const std::optional<double> bound = trial.StepBound(measure);
-      if (!bound) return std::nullopt;
-      least = std::min(least, *bound);
-    }
-    return least;
-  }
-
   MeshChoice Finish() {
     MeshChoice choice;
     for (Row& row : rows_) {
@@ -494,15 +457,6 @@ class Chooser {
 };
 
 }  // namespace
-
-double MeshTrial::StepSeconds(StepMeasure measure) const {
-  return measure == StepMeasure::kSchedule ? overlapped_seconds : seconds;
-}
-
-std::optional<double> MeshTrial::StepBound(StepMeasure measure) const {
-  if (measure == StepMeasure::kSchedule) return schedule_bound_seconds;
-  return has_bound ? std::optional(bound_seconds) : std::nullopt;
-}
 
 std::optional<double> MeshChoice::StepBound() const {
   return measure == StepMeasure::kSchedule ? schedule_bound_seconds : bound_seconds;

@@ -9,41 +9,13 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cost/cost.h"
+#include "meshes/trial.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "schedule/measure.h"
 
 namespace sbp {
-
-enum class MeshOutcome : uint8_t {
-  kPlanned,
-  kPruned,    // not planned: its bound says that it has nothing better than the plans that are kept
-  kLookedAt,  // not planned for lack of effort: its figures are those of a plan found at a glance
-  kTooLarge,  // no plan fits the memory limit
-  kNoPlan,    // pins do not fit it, and the like
-};
-inline constexpr std::string_view kMeshOutcomeNames[] = {"planned", "pruned", "looked at", "does not fit", "no plan"};
-
-// What was found out about a mesh.
-struct MeshTrial {
-  Mesh mesh;
-  MeshOutcome outcome = MeshOutcome::kNoPlan;
-  bool has_price = false;  // of a plan, planned or not: `seconds`, and `overlapped_seconds` if those are compared
-  double seconds = 0;      // of a step: the sum of all prices
-  double overlapped_seconds = 0;  // of the step as it is executed, compute beside collectives (schedule/schedule.h)
-  double exposed_seconds = 0;     // kPlanned only, as what follows: of collectives, while nothing is computed
-  Cost total;
-  int64_t peak_bytes = 0;
-  bool has_bound = false;
-  double bound_seconds = 0;                      // the prices of no plan on this mesh add up to less
-  std::optional<double> schedule_bound_seconds;  // no plan's schedule is shorter, where that is known
-  std::string why;                               // kTooLarge, kNoPlan: the planner's words
-
-  double StepSeconds(StepMeasure measure) const;
-  std::optional<double> StepBound(StepMeasure measure) const;
-};
 
 // A number of devices that is too small (api/meshes.h).
 struct SizeTrial {

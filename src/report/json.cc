@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "memory/training.h"
 #include "meshes/choose.h"
+#include "meshes/trial.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
 #include "plan/layer_kinds.h"

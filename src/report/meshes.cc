@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cluster/collective_kind.h"
 #include "meshes/choose.h"
+#include "meshes/trial.h"
 #include "naming/module_names.h"
 #include "plan/plan.h"
 #include "report/facts.h"
