@@ -119,10 +119,9 @@ std::string ToString(const RematChoice& choice) {
   size_t num_plans = 0;
   for (const RematTrial& trial : choice.tried) {
     const bool is_same = !trial.same_as.empty();
-    trials.push_back(StrCat(trial.remat, " ",
-                            is_same      ? StrCat("makes the same graph as ", trial.same_as)
-                            : trial.fits ? FormatSeconds(trial.seconds)
-                                         : "has no plan found that fits"));
+    trials.push_back(StrCat(trial.remat, is_same      ? StrCat(" makes the same graph as ", trial.same_as)
+                                         : trial.fits ? StrCat(" ", FormatSeconds(trial.seconds))
+                                                      : ": no plan was found that fits"));
     num_plans += is_same ? 0 : 1;
   }
   return StrCat("--remat ", choice.remat, ", of ", num_plans, " plans: ", Join(trials, "; "));

@@ -126,7 +126,8 @@ TEST(ChooseRematTest, TheSameGraphIsPlannedOnce) {
       [](const std::string& remat) -> Result<std::string> { return remat == "selective" ? "light" : remat; });
   EXPECT_EQ(planned, std::vector<std::string>({"none", "light"}));
   EXPECT_EQ(ToString(choice.value()),
-            "--remat light, of 2 plans: none does not fit; light 100 s; selective makes the same graph as light");
+            "--remat light, of 2 plans: none: no plan was found that fits; light 100 s; selective makes the same graph "
+            "as light");
 }
 
 TEST(ChooseRematTest, ErrorWhereNothingFits) {
