@@ -109,6 +109,13 @@ ViewNode SourceNode(const Plan& plan, TensorId id, Notation notation) {
   return node;
 }
 
+ViewNode RestNode(ViewNode::Kind kind) {
+  ViewNode node;
+  node.kind = kind;
+  node.title = kind == ViewNode::Kind::kInput ? "more inputs" : "more outputs";
+  return node;
+}
+
 ViewNode OutputNode(const Plan& plan, TensorId id, const NdSbp* layout, Notation notation) {
   const Tensor& tensor = plan.graph.tensor(id);
   ViewNode node;

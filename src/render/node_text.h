@@ -16,6 +16,8 @@
 namespace sbp {
 
 ViewNode OpNode(const Plan& plan, const StepCosts& costs, uint32_t op, Notation notation);
+// What stands for all inputs, or outputs, that have no node of their own.
+ViewNode RestNode(ViewNode::Kind kind);
 // An input or parameter as a node of its own.
 ViewNode SourceNode(const Plan& plan, TensorId tensor, Notation notation);
 ViewNode OutputNode(const Plan& plan, TensorId tensor, const NdSbp* layout, Notation notation);

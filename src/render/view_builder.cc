@@ -28,6 +28,7 @@
 #include "render/training.h"
 #include "render/view.h"
 #include "render/view_edges.h"
+#include "render/view_notes.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
@@ -56,14 +57,15 @@ class ViewBuilder {
     WalkOutline();
     FindInnerTransitions();
     MakeSummaries();
-    FindFoldedInputs();
+    folded_inputs_ = FoldedInputs(plan_.graph, opening_.stand_in);
     many_inputs_ = InputsOfOneReader(plan_.graph, [&](uint32_t o) { return NodeOfOp(o); });
     std::erase_if(many_inputs_, [&](const auto& inputs) {
       return inputs.second.size() < kManyInputs || !closed_of_node_.contains(inputs.first);
     });
     for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) ConnectOp(o);
     ConnectOutputs();
-    DescribeGroups();
+    DescribeGroups(
+        plan_, costs_, [&](OpId op) { return NodeOfOp(op.value); }, view_);
     Finish();
     return std::move(view_);
   }
@@ -182,21 +184,6 @@ class ViewBuilder {
     if (!transition.tensor.valid() || transition.tensor.index() >= plan_.graph.tensors.size()) return false;
     return std::all_of(transition.consumers.begin(), transition.consumers.end(),
                        [&](const Use& use) { return use.op.valid() && use.op.index() < plan_.graph.ops.size(); });
-  }
-
-  // Inputs that folded copies read in the place of one that is drawn: it stands for them.
-  void FindFoldedInputs() {
-    const auto is_input = [&](TensorId t) {
-      return t.valid() && plan_.graph.tensor(t).role == TensorRole::kInput && !plan_.graph.tensor(t).producer.valid();
-    };
-    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) {
-      if (opening_.stand_in[o] == o) continue;
-      const std::vector<TensorId> own = plan_.graph.OperandsOf(plan_.graph.ops[o]);
-      const std::vector<TensorId> drawn = plan_.graph.OperandsOf(plan_.graph.ops[opening_.stand_in[o]]);
-      for (size_t i = 0; i < std::min(own.size(), drawn.size()); ++i) {
-        if (own[i] != drawn[i] && is_input(own[i]) && is_input(drawn[i])) folded_inputs_[drawn[i]].insert(own[i]);
-      }
-    }
   }
 
   void MakeSummaries() {
@@ -338,13 +325,6 @@ class ViewBuilder {
     return static_cast<int32_t>(index);
   }
 
-  static ViewNode RestNode(ViewNode::Kind kind) {
-    ViewNode node;
-    node.kind = kind;
-    node.title = kind == ViewNode::Kind::kInput ? "more inputs" : "more outputs";
-    return node;
-  }
-
   // The last node of a transition's chain, made on first need. Between two nodes, equal steps on several tensors are
   // drawn once.
   int32_t Boxed(uint32_t t, uint32_t from, uint32_t to) {
@@ -444,27 +424,6 @@ class ViewBuilder {
     edges_.Add(last, output, t, layout);
   }
 
-  void DescribeGroups() {
-    if (IsBareGraph(plan_)) return;
-    // Of the step, all copies: those that are folded count where their first one is drawn.
-    std::vector<double> seconds(view_.groups.size(), 0);
-    const auto add = [&](OpId op, double more) {
-      const int32_t node = op.valid() ? NodeOfOp(op.value) : -1;
-      if (node >= 0) seconds[view_.nodes[node].group] += more;
-    };
-    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) add(OpId(o), costs_.OpSeconds(o));
-    for (uint32_t t = 0; t < plan_.transitions.size(); ++t) {
-      add(costs_.ForWhom(t), costs_.TransitionSeconds(t) + costs_.CutSeconds(t));
-    }
-    for (size_t g = view_.groups.size(); g-- > 1;) seconds[view_.groups[g].parent] += seconds[g];  // stand before it
-    std::vector<int64_t> copies(view_.groups.size(), 1);
-    for (size_t g = 1; g < view_.groups.size(); ++g) {
-      ViewGroup& group = view_.groups[g];
-      copies[g] = copies[group.parent] * std::max<int64_t>(group.copies, 1);
-      group.note = StrCat(copies[g] > 1 ? "each " : "", FormatSeconds(seconds[g] / static_cast<double>(copies[g])));
-    }
-  }
-
   void Finish() {
     for (const auto& [node, merged] : merged_) {
       if (merged.steps < 2) continue;
@@ -484,24 +443,13 @@ class ViewBuilder {
   void MakeTitle() {
     view_.title = TitleOf(plan_);
     if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
-    const auto device = static_cast<int64_t>(plan_.cluster.device.memory_bytes.value);
-    if (const std::string fit = DoesNotFit(plan_.memory.peak_bytes, device); !fit.empty()) view_.notes.push_back(fit);
-    AddWarnings();
+    view_.notes = WarningNotes(plan_);
     if (opening_.closed_for_size > 0) {
       view_.notes.push_back(StrCat(opening_.closed_for_size,
                                    " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
     }
     if (folded_kept_) view_.notes.push_back("what folded layers keep for the backward pass has no edges of its own");
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
-  }
-
-  void AddWarnings() {
-    constexpr size_t kMost = 3, kLongest = 150;
-    const std::vector<std::string> warnings = WarningsOf(plan_);
-    for (size_t i = 0; i < std::min(warnings.size(), kMost); ++i) {
-      view_.notes.push_back(StrCat("warning: ", Shorten(warnings[i], kLongest)));
-    }
-    if (warnings.size() > kMost) view_.notes.push_back(StrCat(warnings.size() - kMost, " more warnings"));
   }
 
   struct Merged {
