@@ -30,8 +30,7 @@ StageObserver MakeObserver(const std::string& dump_dir, Timings& timings) {
   observer.begin = [tell = ProgressTeller()](std::string_view stage) { tell(StrCat("planning: ", stage)); };
   observer.end = [&timings](std::string_view stage, double seconds) { timings[std::string(stage)] += seconds; };
   if (!dump_dir.empty()) {
-    observer.dump = [dir = dump_dir](int number, std::string_view stage,
-                                           const std::function<std::string()>& dump) {
+    observer.dump = [dir = dump_dir](int number, std::string_view stage, const std::function<std::string()>& dump) {
       char prefix[8];
       std::snprintf(prefix, sizeof prefix, "%02d-", number);
       const Status status = WriteFile(StrCat(dir, "/", prefix, stage, ".txt"), dump());

@@ -44,8 +44,8 @@ struct MeshTrial {
   std::optional<double> StepBound(StepMeasure measure) const;
 };
 
-// Prices, peak bytes and bounds of the plan; the trial is one that is planned. `look`: of the mesh; null: it had none. Its
-// bound of schedules is the plan's, too, where it is more.
+// Prices, peak bytes and bounds of the plan; the trial is one that is planned. `look`: of the mesh; null: it had none.
+// Its bound of schedules is the plan's, too, where it is more.
 void Describe(const Look* look, Plan& plan, MeshTrial& trial);
 
 // Seconds that no plan on the meshes takes less than, of the trials, the best first. Nothing: one of them has no bound.

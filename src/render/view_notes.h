@@ -20,12 +20,12 @@ namespace sbp {
 // That the plan does not fit, and its first warnings.
 std::vector<std::string> WarningNotes(const Plan& plan);
 
-// Notes of frames: seconds of all in them in a step, of frames that stand for several copies in each of these. `node_of`:
-// the node that stands for an op, -1: none. Of graphs without a plan nothing.
+// Notes of frames: seconds of all in them in a step, of frames that stand for several copies in each of these.
+// `node_of`: the node that stands for an op, -1: none. Of graphs without a plan nothing.
 void DescribeGroups(const Plan& plan, const StepCosts& costs, const std::function<int32_t(OpId)>& node_of, View& view);
 
-// By inputs that are drawn: those that folded copies of their readers read in their place. `stand_in`: per op, that which
-// is drawn for it.
+// By inputs that are drawn: those that folded copies of their readers read in their place. `stand_in`: per op, that
+// which is drawn for it.
 std::map<TensorId, std::set<TensorId>> FoldedInputs(const Graph& graph, std::span<const uint32_t> stand_in);
 
 }  // namespace sbp
