@@ -70,9 +70,9 @@ int32_t AddRow(CostNetworkBuilder& builder, bool integral, std::span<const doubl
   return builder.AddCosts(whole);
 }
 
-// What members of a part hold together, from one kind of moment to another.
+// What members of a part hold together, from one kind of moment to another; or nodes without one.
 struct Holding {
-  int32_t part;
+  int32_t part;        // -1: none
   int32_t begin, end;  // of the moments that FoldTime tells apart
   std::vector<int64_t> usages;
 };
@@ -93,7 +93,8 @@ std::vector<Holding> Holdings(const CostNetwork& whole, const NodeParts& parts) 
   for (size_t v = 0; v < whole.nodes.size(); ++v) {
     const CostNetwork::Node& node = whole.nodes[v];
     if (!holds(node)) continue;
-    const int32_t what = kinds.Add(std::array<int32_t, 2>{parts.of_node[v], node.usages});
+    const int32_t part = v < parts.of_node.size() ? parts.of_node[v] : -1;
+    const int32_t what = kinds.Add(std::array<int32_t, 2>{part, node.usages});
     spans.push_back({what, step(node.begin), step(node.end)});
   }
   const FoldedTime time = FoldTime(spans, std::vector<double>(times.size(), 0));
@@ -115,8 +116,9 @@ std::vector<Holding> Holdings(const CostNetwork& whole, const NodeParts& parts) 
 }  // namespace
 
 std::optional<NodeParts> PartsOf(const CostNetwork& network, std::span<const int32_t> kinds, int most_depth) {
-  const auto size = static_cast<int32_t>(network.nodes.size());
-  const std::vector<std::vector<End>> ends = EndsOf(network);
+  const auto size = static_cast<int32_t>(kinds.size());
+  std::vector<std::vector<End>> ends = EndsOf(network);
+  ends.resize(kinds.size());
   NodeParts parts;
   NumberRows<int64_t> rows;
   for (int32_t v = 0; v < size; ++v) {
@@ -143,14 +145,12 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
   const Costs costs(whole);
   CostNetworkBuilder builder;
   builder.SetName(whole.name);
-  if (whole.usage_limit) builder.SetUsageLimit(*whole.usage_limit);
   std::vector<std::vector<double>> unary(parts.count);
-  std::vector<CostNetwork::Node> nodes(parts.count), holders;
   std::vector<bool> seen(parts.count, false);
   std::vector<int32_t> places;
   const bool placed = !whole.places.empty();
   if (placed) places.resize(parts.count);
-  for (size_t v = 0; v < whole.nodes.size(); ++v) {
+  for (size_t v = 0; v < parts.of_node.size(); ++v) {
     const CostNetwork::Node& node = whole.nodes[v];
     const int32_t part = parts.of_node[v];
     std::vector<double>& sum = unary[part];
@@ -160,17 +160,6 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
     if (seen[part]) continue;
     seen[part] = true;
     if (placed) places[part] = whole.places[v];
-  }
-  for (const Holding& holding : Holdings(whole, parts)) {
-    const CostNetwork::Node held{
-        .usages = builder.AddUsages(holding.usages), .begin = holding.begin, .end = holding.end};
-    if (nodes[holding.part].usages < 0) {
-      nodes[holding.part] = held;
-      continue;
-    }
-    holders.push_back(held);
-    quotient.part_of_holder_.push_back(holding.part);
-    if (placed) places.push_back(places[holding.part]);
   }
   // Forms and their maps are the whole's, number by number where an edge asks for one.
   std::map<int32_t, int32_t> form_numbers, map_numbers;
@@ -201,8 +190,7 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
     }
   }
   for (int32_t part = 0; part < parts.count; ++part) {
-    nodes[part].costs = AddRow(builder, whole.integral, unary[part]);
-    builder.nodes().push_back(nodes[part]);
+    builder.nodes().push_back({.costs = AddRow(builder, whole.integral, unary[part])});
   }
   std::map<std::pair<int32_t, int64_t>, int32_t> tables;  // by row of the whole and number of copies
   for (const auto& [key, count] : copies) {
@@ -217,37 +205,64 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
     }
     builder.edges().push_back({{key[0], key[1]}, entry->second, form_of(key[3])});
   }
-  std::map<size_t, std::pair<int32_t, int32_t>> following;  // by candidates: rows of no cost and of "the same one"
-  for (size_t h = 0; h < holders.size(); ++h) {
-    const int32_t part = quotient.part_of_holder_[h];
-    const size_t size = unary[part].size();
-    const auto [entry, is_new] = following.try_emplace(size, 0, 0);
-    if (is_new) {
-      std::vector<double> same(size * size, static_cast<double>(kInfiniteCost));
-      for (size_t a = 0; a < size; ++a) same[a * size + a] = 0;
-      entry->second = {AddRow(builder, whole.integral, std::vector<double>(size, 0)),
-                       AddRow(builder, whole.integral, same)};
-    }
-    holders[h].costs = entry->second.first;
-    const auto node = static_cast<int32_t>(builder.nodes().size());
-    builder.nodes().push_back(holders[h]);
-    builder.edges().push_back({{part, node}, entry->second.second});
-  }
   if (placed) builder.SetPlaces(std::move(places));
   SBP_ASSIGN_OR_RETURN(quotient.network_, std::move(builder).Build());
+  quotient.edges_of_parts_ = quotient.network_.edges.size();
+  quotient.HoldAs(whole);
   return quotient;
+}
+
+Quotient::Rows Quotient::RowsFor(int32_t candidates) {
+  const auto [entry, is_new] = rows_.try_emplace(candidates);
+  if (!is_new) return entry->second;
+  const auto add = [this](const std::vector<int64_t>& row) {
+    if (!network_.integral) network_.fractions.emplace_back(row.begin(), row.end());
+    return network_.costs.AddDistinct(row);
+  };
+  const auto size = static_cast<size_t>(candidates);
+  std::vector<int64_t> same(size * size, kInfiniteCost);
+  for (size_t a = 0; a < size; ++a) same[a * size + a] = 0;
+  return entry->second = {.none = add(std::vector<int64_t>(size, 0)), .same = add(same)};
+}
+
+void Quotient::HoldAs(const CostNetwork& whole) {
+  const bool placed = !network_.places.empty();
+  whole_size_ = whole.nodes.size();
+  network_.usage_limit = whole.usage_limit;
+  network_.usages = {};
+  network_.nodes.resize(parts_.count);
+  network_.edges.resize(edges_of_parts_);
+  if (placed) network_.places.resize(parts_.count);
+  part_of_holder_.clear();
+  for (CostNetwork::Node& node : network_.nodes) node = {.costs = node.costs};
+  for (const Holding& holding : Holdings(whole, parts_)) {
+    CostNetwork::Node held{.usages = network_.usages.Add(holding.usages), .begin = holding.begin, .end = holding.end};
+    if (holding.part >= 0 && network_.nodes[holding.part].usages < 0) {
+      held.costs = network_.nodes[holding.part].costs;
+      network_.nodes[holding.part] = held;
+      continue;
+    }
+    const auto node = static_cast<int32_t>(network_.nodes.size());
+    const Rows rows = RowsFor(static_cast<int32_t>(holding.usages.size()));
+    held.costs = rows.none;
+    network_.nodes.push_back(held);
+    part_of_holder_.push_back(holding.part);
+    if (holding.part >= 0) network_.edges.push_back({{holding.part, node}, rows.same});
+    if (placed) network_.places.push_back(holding.part >= 0 ? network_.places[holding.part] : 0);
+  }
 }
 
 std::vector<int32_t> Quotient::Expand(std::span<const int32_t> choice) const {
   std::vector<int32_t> whole;
-  whole.reserve(parts_.of_node.size());
+  whole.reserve(whole_size_);
   for (const int32_t part : parts_.of_node) whole.push_back(choice[part]);
+  whole.resize(whole_size_, 0);
   return whole;
 }
 
 std::vector<int32_t> Quotient::Contract(std::span<const int32_t> choice) const {
   std::vector<std::vector<int32_t>> votes(parts_.count);
-  for (size_t v = 0; v < choice.size(); ++v) {
+  for (size_t v = 0; v < parts_.of_node.size(); ++v) {
     std::vector<int32_t>& of_part = votes[parts_.of_node[v]];
     of_part.resize(std::max(of_part.size(), static_cast<size_t>(choice[v]) + 1), 0);
     ++of_part[choice[v]];
@@ -256,7 +271,7 @@ std::vector<int32_t> Quotient::Contract(std::span<const int32_t> choice) const {
   for (const std::vector<int32_t>& of_part : votes) {
     contracted.push_back(static_cast<int32_t>(std::ranges::max_element(of_part) - of_part.begin()));
   }
-  for (const int32_t part : part_of_holder_) contracted.push_back(contracted[part]);
+  for (const int32_t part : part_of_holder_) contracted.push_back(part >= 0 ? contracted[part] : 0);
   return contracted;
 }
 

@@ -33,8 +33,9 @@ void LayoutNetwork::Read(std::span<const int32_t> choice, Assignment& assignment
 }
 
 std::vector<int32_t> LayoutNetwork::Kinds() const {
-  std::vector<int32_t> kinds(network_.nodes.size(), -1);  // of holders: what they follow says enough
-  std::unordered_map<const void*, int32_t> numbers;       // lists and states are shared by all that are alike
+  std::vector<int32_t> kinds(first_reserved_.value_or(network_.nodes.size()),
+                             -1);                    // of holders: what they follow says enough
+  std::unordered_map<const void*, int32_t> numbers;  // lists and states are shared by all that are alike
   const auto number = [&](const void* of) {
     return numbers.try_emplace(of, static_cast<int32_t>(numbers.size())).first->second;
   };

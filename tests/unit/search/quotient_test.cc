@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <numeric>
 
 #include "search/random.h"
@@ -82,6 +83,37 @@ TEST(Quotient, CostsAndHoldsAsTheWholeDoes) {
     }
   }
   EXPECT_GT(compared, 100);
+}
+
+// Bytes that are taken whatever is chosen, and the limit, may change: as if the quotient were made then.
+TEST(Quotient, HoldsAsIfMadeAnew) {
+  constexpr int kCopies = 4;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const CostNetwork one = SmallNetwork(seed, {});
+    CostNetwork whole = Copies(one, kCopies, 2);
+    Result<Quotient> quotient = Quotient::Of(whole, ByPosition(one, kCopies));
+    ASSERT_TRUE(quotient.ok());
+    const int32_t free = whole.costs.AddDistinct(std::vector<int64_t>{0});
+    for (const int64_t begin : {1, 5}) {
+      const int32_t taken = whole.usages.Add(std::vector<int64_t>{3 + begin});
+      whole.nodes.push_back({.costs = free, .usages = taken, .begin = begin, .end = begin + 3});
+    }
+    whole.usage_limit = 17;
+    quotient->HoldAs(whole);
+    const Result<Quotient> anew = Quotient::Of(whole, ByPosition(one, kCopies));
+    ASSERT_TRUE(anew.ok());
+    Random random(seed);
+    for (int i = 0; i < 10; ++i) {
+      const std::vector<int32_t> spread = quotient->Expand(quotient->Contract(SomeChoice(whole, random)));
+      const Evaluation of_whole = Evaluate(whole, spread);
+      for (const Quotient* of : std::initializer_list<const Quotient*>{&*quotient, &*anew}) {
+        const Evaluation evaluation = Evaluate(of->network(), of->Contract(spread));
+        EXPECT_EQ(evaluation.peak, of_whole.peak) << "seed " << seed;
+        EXPECT_EQ(evaluation.feasible, of_whole.feasible) << "seed " << seed;
+        EXPECT_EQ(evaluation.forbidden, of_whole.forbidden) << "seed " << seed;
+      }
+    }
+  }
 }
 
 // Of all choices that treat copies alike the search of the quotient finds the best.
