@@ -11,6 +11,9 @@
 
 namespace sbp {
 
+// A second of effort, in entries looked at: about what a processor does in one.
+inline constexpr int64_t kSearchWorkPerSecond = 700'000'000;
+
 struct Core {
   // Memory held by a node over the steps [begin, end), one number per candidate (the least of them is 0: what any
   // choice holds is taken from the limits).

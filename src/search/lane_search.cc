@@ -13,18 +13,16 @@
 namespace sbp {
 namespace {
 
-// Work of a round of each lane, in entries looked at, and how many of them a processor does in a second (about).
-constexpr int64_t kWorkPerSecond = 700'000'000;
-constexpr int32_t kSmall = 200;             // nodes: there proofs are always tried
-constexpr double kShareToFeasible = 0.8;    // of the time
-constexpr double kShareToEliminate = 0.25;  // of the time that is left, or of the effort
-constexpr int32_t kMostWidePause = 4;       // rounds
-constexpr int32_t kMostIdle = 6;            // steps
-constexpr double kShareOfWide = 0.5;        // of the work of a round of the neighbourhood search
-constexpr int64_t kRoundWork = kWorkPerSecond / 50;
-constexpr int32_t kWindow = 10;      // rounds in which a challenger shows whether it will do
-constexpr int32_t kWatch = 96;       // rounds in which the bound is to rise by
-constexpr double kLeastRise = 2e-4;  // this share, or the dual works in every other round only
+constexpr int32_t kSmall = 200;                            // nodes: there proofs are always tried
+constexpr double kShareToFeasible = 0.8;                   // of the time
+constexpr double kShareToEliminate = 0.25;                 // of the time that is left, or of the effort
+constexpr int32_t kMostWidePause = 4;                      // rounds
+constexpr int32_t kMostIdle = 6;                           // steps
+constexpr double kShareOfWide = 0.5;                       // of the work of a round of the neighbourhood search
+constexpr int64_t kRoundWork = kSearchWorkPerSecond / 50;  // of each lane
+constexpr int32_t kWindow = 10;                            // rounds in which a challenger shows whether it will do
+constexpr int32_t kWatch = 96;                             // rounds in which the bound is to rise by
+constexpr double kLeastRise = 2e-4;                        // this share, or the dual works in every other round only
 constexpr double kDearer[] = {1.05, 1.3, 1.01, 1.1, 2, 1.02, 1.2};  // prices of memory, by the best ones
 constexpr double kLeastGain = 5e-4;                                 // of cost or bound: what patience waits for
 
@@ -118,7 +116,7 @@ void LaneSearch::EliminateAll() {
   }
   const double seconds = options_.seconds > 0 ? options_.seconds - Seconds() : options_.effort;
   const EliminationResult result =
-      Eliminate(core_, part, static_cast<int64_t>(kShareToEliminate * seconds * kWorkPerSecond));
+      Eliminate(core_, part, static_cast<int64_t>(kShareToEliminate * seconds * kSearchWorkPerSecond));
   if (result.found) Begin(result.choice);
   proved_ = result.complete;
 }
@@ -136,7 +134,8 @@ void LaneSearch::NoteGain() {
 bool LaneSearch::Done() const {
   if (proved_ || (options_.stop && options_.stop())) return true;
   const int64_t done = (options_.only_dual ? 1 : 2) * rounds_ * kRoundWork;
-  if (options_.seconds > 0 ? OutOfTime() : static_cast<double>(done) >= options_.effort * kWorkPerSecond) return true;
+  if (options_.seconds > 0 ? OutOfTime() : static_cast<double>(done) >= options_.effort * kSearchWorkPerSecond)
+    return true;
   if (bound() >= options_.cutoff) return true;
   if (options_.patience > 0 && dual_steps_ - steps_at_gain_ >= options_.patience) return true;
   if (best_.excess > 0) return false;

@@ -11,6 +11,7 @@
 #include "search/core.h"
 #include "search/folded_core.h"
 #include "search/lane_search.h"
+#include "search/memory_prices.h"
 #include "search/priced_memory.h"
 #include "search/reduce.h"
 
@@ -177,6 +178,7 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   if (options.forced) search.TightenForced();
   if (search.best().any()) result.choice = reduction->Expand(search.best().choice);
   if (!alike.empty()) result.alike = reduction->Expand(alike);
+  result.prices = PricesOfNetwork(search.prices(), core, network.unit);
   result.evaluation = Evaluate(network, result.choice);
   result.proved_infeasible = std::isinf(search.bound()) && search.bound() > 0;
   if (result.proved_infeasible) return result;

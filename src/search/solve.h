@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "search/cost_network.h"
+#include "search/memory_prices.h"
 
 namespace sbp {
 
@@ -44,9 +45,10 @@ struct SolveOptions {
 };
 
 struct SolveResult {
-  std::vector<int32_t> choice;  // the best feasible one; else the one of least excess
-  Evaluation evaluation;        // of `choice`
-  std::vector<int32_t> alike;   // the best one found in which equal layers choose alike; empty: none was looked for
+  std::vector<int32_t> choice;      // the best feasible one; else the one of least excess
+  Evaluation evaluation;            // of `choice`
+  std::vector<MemoryPrice> prices;  // by time; others cost nothing
+  std::vector<int32_t> alike;       // the best one found in which equal layers choose alike; empty: none was looked for
   // No feasible choice costs less (fractions: up to the rounding of CostNetwork::unit). Integral problems: a whole
   // number; kInt64Max where none is feasible.
   double lower_bound = 0;
