@@ -30,7 +30,7 @@ constexpr double kShareOfLarge = 0.05;  // of the effort, of meshes whose networ
 constexpr double kMostWork = 600'000;
 constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
-constexpr double kWorkOfLarge = 0.15, kWorkOfPressed = 8;
+constexpr double kWorkOfLarge = 0.15, kWorkOfPressed = 2;
 
 // An error that only says that this mesh is none to plan on.
 bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
@@ -239,7 +239,9 @@ class Chooser {
     if (!searches_ || measure_ != StepMeasure::kSchedule || rows_.size() == 1) return wave;
     std::erase_if(left, [&](size_t i) { return std::ranges::find(wave.plans, i) != wave.plans.end(); });
     for (size_t l = wave.plans.empty() ? 0 : kAtATime; l < left.size(); ++l) {
-      if (!rows_[left[l]].look->is_schedule_bound_final) wave.bounds.push_back(left[l]);
+      // Under a limit that presses a bound takes as long as a plan.
+      const Row& row = rows_[left[l]];
+      if (!row.look->is_schedule_bound_final && !IsPressed(row)) wave.bounds.push_back(left[l]);
     }
     return wave;
   }

@@ -59,6 +59,8 @@ class LayoutNetwork {
   // Bytes that are taken whatever is chosen, per op and at the end of the step (num_ops + 1 numbers), in place of those
   // named before: what plans hold that the network does not count. Choices made before have other sizes.
   void Reserve(std::span<const int64_t> bytes);
+  // A choice made when other bytes were reserved, as one of now.
+  std::vector<int32_t> AsReserved(std::vector<int32_t> choice) const;
   // What a choice holds at each of these times, without what is reserved.
   std::vector<int64_t> HeldBy(std::span<const int32_t> choice) const;
   // What a choice of the network means: a candidate per op (an index into its whole list) and where sources start.
@@ -66,7 +68,8 @@ class LayoutNetwork {
   // The choice that means this assignment, hubs and shared layouts as cheap as they come. Error (kDefect): the
   // assignment uses a candidate that the pins forbid.
   Result<std::vector<int32_t>> Write(const Assignment& assignment) const;
-  // Per node, what it chooses among: nodes of one number have the same candidates in the same order.
+  // Per node, what it chooses among: nodes of one number have the same candidates in the same order. The nodes that
+  // stand for reserved bytes, which come last, have none.
   std::vector<int32_t> Kinds() const;
   // The node of an op; nodes of ops come first.
   static int32_t node_of(OpId op) { return static_cast<int32_t>(op.index()); }

@@ -32,6 +32,12 @@ void LayoutNetwork::Reserve(std::span<const int64_t> bytes) {
   }
 }
 
+std::vector<int32_t> LayoutNetwork::AsReserved(std::vector<int32_t> choice) const {
+  choice.resize(first_reserved_.value_or(network_.nodes.size()));
+  choice.resize(network_.nodes.size(), 0);
+  return choice;
+}
+
 std::vector<int64_t> LayoutNetwork::HeldBy(std::span<const int32_t> choice) const {
   std::vector<int64_t> held(lists_.num_ops() + 2, 0);
   for (size_t i = 0; i < first_reserved_.value_or(network_.nodes.size()); ++i) {

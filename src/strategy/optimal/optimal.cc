@@ -25,9 +25,10 @@ Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& op
   OptimalSearch sums(problem, of_sum);
   SBP_ASSIGN_OR_RETURN(Assignment found, sums.Run());
   if (search.objective == Objective::kSchedule) {
-    const Assignment* mix = sums.mix() ? &*sums.mix() : nullptr;
+    const OtherPlans others = {.mix = sums.mix() ? &*sums.mix() : nullptr,
+                               .uniform = sums.uniform() ? &*sums.uniform() : nullptr};
     SBP_ASSIGN_OR_RETURN(
-        found, ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(found), mix));
+        found, ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(found), others));
   }
   if (search.uniform < 0 || options.only_bound) return found;
   return MakeRegular(problem, options, search, std::move(found));

@@ -1,13 +1,16 @@
 // Plans that fit: the search with room for what the network does not count, and what is said where nothing does.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 #include "base/text.h"
 #include "memory/memory.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
+#include "search/mend.h"
 #include "search/solve.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/copy_room.h"
@@ -15,6 +18,7 @@
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/optimal_search.h"
 #include "strategy/optimal/smallest_plan.h"
+#include "strategy/optimal/uniform.h"
 #include "strategy/strategy.h"
 #include "strategy/transition_reason.h"
 
@@ -25,12 +29,27 @@ namespace {
 // such copies, the search is asked again with room for them, and then with a price on copies.
 constexpr int kMaxTightenings = 8, kMaxWithPrice = 4;
 constexpr int kMaxHalvings = 2;
-constexpr double kLeastStep = 0.01;          // of a limit
-constexpr double kLittle = 0.003;            // of a plan's seconds: not worth another search
-constexpr double kCopyPrices[] = {0.1, 10};  // by the step time per byte of the limit
-constexpr size_t kWaysToShrink = 3;          // of those that do not fit
+constexpr double kLeastToMend = 0.2, kShareToMend = 0.2;  // of the effort
+constexpr double kLeastStep = 0.01;                       // of a limit
+constexpr double kLittle = 0.003;                         // of a plan's seconds: not worth another search
+constexpr double kCopyPrices[] = {0.1, 10};               // by the step time per byte of the limit
+constexpr size_t kWaysToShrink = 3;                       // of those that do not fit
 
 }  // namespace
+
+// What was found before room changed, made good again: about what a search, which takes several times as long, does in
+// its first steps.
+void OptimalSearch::MendChoice(const LayoutNetwork& network, SolveResult& found) const {
+  const double effort = std::max(kLeastToMend, kShareToMend * effort_);
+  SolveResult mended = Mend(network.network(), network.AsReserved(std::move(found.choice)),
+                            {.effort = search_.seconds > 0 ? std::min(effort, SecondsLeft()) : effort,
+                             .threads = search_.threads,
+                             .seed = search_.seed,
+                             .prices = found.prices,
+                             .stop = options_.cancelled});
+  found.choice = std::move(mended.choice);
+  found.evaluation = mended.evaluation;
+}
 
 Status OptimalSearch::Improve() {
   SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, 0)));
@@ -38,8 +57,17 @@ Status OptimalSearch::Improve() {
   double failed_seconds = 0;         // of the fastest plan that did not fit
   double fitted_seconds = kNoLimit;  // of the fastest one that did
   int halvings = 0;
+  std::optional<UniformSearch> uniform;
+  if (searches_uniform_) uniform.emplace(network);
+  SolveResult solved;
+  bool mends = false;  // what was found last, for other room; to search again among uniform plans takes no longer
   for (int round = 0; round <= kMaxTightenings; ++round) {
-    const SolveResult solved = Search(network, false, SecondsLeft());
+    const bool mended = std::exchange(mends, false);
+    if (mended) {
+      MendChoice(network, solved);
+    } else {
+      solved = Search(network, false, SecondsLeft(), uniform ? &*uniform : nullptr);
+    }
     if (solved.evaluation.forbidden) {
       if (best_) return OkStatus();
       return NoPlan("no assignment was found that meets all pins and ties together");
@@ -50,6 +78,7 @@ Status OptimalSearch::Improve() {
     const double seconds = priced_.total.seconds();
     if (NoticeLimit()) return Improve();
     if (!LimitOfNetworks() || Cancelled() || Spent()) break;
+    if (mended && !solved.evaluation.feasible) continue;  // a search may find what mending does not
     if (!solved.evaluation.feasible) {
       if (room.empty() || halvings++ == kMaxHalvings || best_->excess > 0) break;
       room.Halve();
@@ -57,9 +86,11 @@ Status OptimalSearch::Improve() {
       if (failed_seconds == 0 || seconds < failed_seconds) failed_seconds = seconds;
       if (failed_seconds > most_seconds_ * (1 + search_.gap)) break;  // to fit takes longer, not shorter
       if (!room.Tighten(HeldPerOp(priced_), network.HeldBy(solved.choice))) break;
+      mends = !uniform;
     } else {
       // What fits with less room takes hardly less than what did not fit.
       if (failed_seconds == 0 || seconds - failed_seconds <= kLittle * seconds || GoodEnough()) break;
+      mends = !uniform;
       const bool gains = seconds < fitted_seconds * (1 - kLittle);
       fitted_seconds = std::min(fitted_seconds, seconds);
       // As much as this plan needs; where that leads no further, less, for plans that need it at fewer moments.

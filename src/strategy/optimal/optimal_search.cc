@@ -23,6 +23,7 @@ constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6
 constexpr double kEffortOfFirstChosen = 0.3;                   // share of the effort
 constexpr double kWorkOfBound = 6e8;                           // of LayoutBound, by unit of effort
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
+constexpr double kLeastOfUniform = 0.15;                       // effort: the quotient's search is short
 // Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
 constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
 // Of so little effort in so many ops, from a plan known, a search among mixes would be hardly more than their network's
@@ -70,9 +71,11 @@ Result<Assignment> OptimalSearch::Run() {
   }
   const bool has_uniform = uniform_ && (GoodEnough() || chosen_of_uniform_);
   if (!nothing_fits_ && search_.uniform >= 0 && !has_uniform) TryUniform();
-  if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
-  if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
-  SBP_RETURN_IF_ERROR(TryWays());
+  if (!UniformWillDo()) {
+    if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
+    if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
+    SBP_RETURN_IF_ERROR(TryWays());
+  }
   if (best_->excess > 0 && is_way_) return NoPlan("this way does not fit");
   if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
   if (best_->excess > 0) return NothingFits();
@@ -170,7 +173,7 @@ LayoutNetworkOptions OptimalSearch::NetworkOptions(bool relaxed, double copy_pri
 }
 
 // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
-SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, double seconds) {
+SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, double seconds, UniformSearch* uniform) {
   if (!best_ || best_->excess > 0) --searches_left_;
   SolveOptions options;
   options.effort = effort_;
@@ -206,15 +209,15 @@ SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, d
     if (start.ok()) options.start = *std::move(start);
   }
   options.enough = bound_ / (1 - search_.gap);
-  if (searches_uniform_) {
-    options.effort *= kEffortOfUniform;
+  if (uniform != nullptr) {
+    options.effort = std::max(kLeastOfUniform, kEffortOfUniform * options.effort);
     options.gap = kGapOfUniform * search_.gap;
     std::vector<std::vector<int32_t>> starts = {options.start};
     if (alike_) {
       const Result<std::vector<int32_t>> alike = network.Write(*alike_);
       if (alike.ok()) starts.push_back(*alike);
     }
-    return SolveUniform(network, starts, options).value_or(SolveResult{.evaluation = {.forbidden = true}});
+    return uniform->Solve(starts, options).value_or(SolveResult{.evaluation = {.forbidden = true}});
   }
   SolveResult result = Solve(network.network(), options);
   cut_short_ = cut_short_ || result.gap > options.gap;  // it ends when that is reached or proved, or by its effort
@@ -264,10 +267,22 @@ void OptimalSearch::TryUniform() {
   if (!tried.ok()) best_ = before;  // no uniform plan meets all pins
 }
 
+// Where a limit presses on a large graph, mixes take most of the time, and the search for a short schedule, which looks
+// at uniform plans again, hardly ends better from one: the sum of prices, by which they win, is not what counts there.
+bool OptimalSearch::UniformWillDo() const {
+  const bool asks_for_more = search_.seconds > 0 || search_.effort > SearchOptions{}.effort;
+  const bool is_long = problem_.num_ops() >= kManyOps;
+  return search_.objective == Objective::kSchedule && search_.uniform >= 0 && LimitOfNetworks() && is_long &&
+         !asks_for_more && !is_way_ && uniform_ && uniform_->excess == 0;
+}
+
 // Of the plans that fit, the uniform one unless it costs more than the share that it may.
 void OptimalSearch::PreferUniform() {
   if (!uniform_ || uniform_->excess > 0 || best_->excess > 0) return;
-  if (best_->seconds < uniform_->seconds * (1 - search_.uniform)) return;
+  if (best_->seconds < uniform_->seconds * (1 - search_.uniform)) {
+    dearer_uniform_ = uniform_->assignment;
+    return;
+  }
   saved_by_mix_ = 1 - best_->seconds / uniform_->seconds;
   if (saved_by_mix_ > 0) mix_ = best_->assignment;
   best_ = uniform_;

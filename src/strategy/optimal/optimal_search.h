@@ -26,6 +26,7 @@
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/search_options.h"
+#include "strategy/optimal/uniform.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -37,8 +38,10 @@ class OptimalSearch {
   OptimalSearch(const Problem& problem, const StrategyOptions& options);
 
   Result<Assignment> Run();
-  // After Run: a plan of fewer seconds that it passed over, as a uniform one costs little more.
+  // After Run, what it passed over: a plan of fewer seconds, as a uniform one costs little more, or a uniform one that
+  // costs more than that.
   const std::optional<Assignment>& mix() const { return mix_; }
+  const std::optional<Assignment>& uniform() const { return dearer_uniform_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -85,11 +88,13 @@ class OptimalSearch {
   Status SearchAmong(const CandidateLists& lists, const CandidateLists& all, const LayoutBound& bound, size_t most);
   double SecondsOfFirst(const CandidateLists& lists) const;
   LayoutNetworkOptions NetworkOptions(bool relaxed, double copy_price) const;
-  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds);
+  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds, UniformSearch* uniform = nullptr);
+  void MendChoice(const LayoutNetwork& network, SolveResult& found) const;
   bool BeginsNear() const;
   bool NoticeLimit();
   Status Bound();
   void TryUniform();
+  bool UniformWillDo() const;
   void PreferUniform();
   Result<Assignment> Finish();
 
@@ -121,7 +126,7 @@ class OptimalSearch {
   std::optional<Assignment> alike_;  // a choice of the relaxed network in which equal layers choose alike
   bool searches_uniform_ = false, is_uniform_ = false;
   bool chosen_of_uniform_ = false;                  // chosen_ was searched for uniform plans alone
-  std::optional<Assignment> mix_;                   // passed over for a uniform plan
+  std::optional<Assignment> mix_, dearer_uniform_;  // passed over
   double saved_by_mix_ = 0;                         // share of that plan's seconds that the best plan known would save
   std::vector<Assignment> others_;                  // of the other strategies
   std::vector<std::pair<size_t, Best>> too_large_;  // ways by number, the nearest to the limit first

@@ -68,7 +68,7 @@ class OverlapSearch {
     limit_ = options.memory_limit.value_or(0);
   }
 
-  Result<Assignment> Run(Assignment summed, const Assignment* mix) {
+  Result<Assignment> Run(Assignment summed, const OtherPlans& others) {
     best_.assignment = std::move(summed);
     SBP_RETURN_IF_ERROR(Price(best_));
     presses_ = !HasRoom(best_.plan);
@@ -82,7 +82,8 @@ class OverlapSearch {
     const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
     const bool dear = problem_.num_ops() >= kDearOpsOfRounds && !FitsWhole();
-    if (searches && mix != nullptr) Offer(*mix, gain_of_free);
+    if (searches && others.mix != nullptr) Offer(*others.mix, gain_of_free);
+    if (searches && others.uniform != nullptr) Offer(*others.uniform, -search_.uniform);
     share_of_time_ = kTimeOfRounds;
     RaiseBound(searches, gain_of_free);
     const double bounded = step();
@@ -324,7 +325,7 @@ class OverlapSearch {
     }
     if (!starts.empty()) options.start = starts.front();
     std::optional<SolveResult> solved;
-    if (search_.uniform >= 0) solved = SolveUniform(network, starts, options);
+    if (search_.uniform >= 0) solved = UniformSearch(network).Solve(starts, options);
     if (!solved) solved = sbp::Solve(network.network(), options);
     if (solved->evaluation.forbidden || !solved->evaluation.feasible) return std::nullopt;
     Assignment assignment;
@@ -425,8 +426,8 @@ class OverlapSearch {
 }  // namespace
 
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
-                                   double seconds, Assignment summed, const Assignment* mix) {
-  return OverlapSearch(problem, options, search, seconds).Run(std::move(summed), mix);
+                                   double seconds, Assignment summed, const OtherPlans& others) {
+  return OverlapSearch(problem, options, search, seconds).Run(std::move(summed), others);
 }
 
 }  // namespace sbp

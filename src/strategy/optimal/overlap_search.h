@@ -9,10 +9,16 @@
 
 namespace sbp {
 
+// Answers beside `summed`, or null.
+struct OtherPlans {
+  const Assignment* mix = nullptr;      // where that is uniform
+  const Assignment* uniform = nullptr;  // where that is a mix
+};
+
 // The assignment of the shortest schedule found, with Assignment::schedule_bound_seconds: never longer than that of
-// `summed`, a complete answer within the memory limit. With options.only_bound it is `summed`, with that bound. `mix`:
-// another answer, or null, free as what is found underway may be of what makes plans uniform: such ones must be better
-// by more than the share that this may cost.
+// `summed`, a complete answer within the memory limit. With options.only_bound it is `summed`, with that bound. Mixes,
+// of `others` and those met underway, must be better by more than the share that uniformity may cost; a uniform plan
+// may be longer by that.
 //
 // Prices stay sums of one op and of two, so the search goes in rounds, each of which has other weights for them:
 //  - A second of a collective counts as what it added to the last schedule, all of it where nothing was computed
@@ -27,6 +33,6 @@ namespace sbp {
 // when the best schedule is within the gap of the bound; a round takes a part of the effort. Deterministic but for
 // `cancelled` and `seconds`, above 0: the most that it takes.
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
-                                   double seconds, Assignment summed, const Assignment* mix = nullptr);
+                                   double seconds, Assignment summed, const OtherPlans& others = {});
 
 }  // namespace sbp
