@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -177,19 +178,22 @@ class Arranger {
 
   PhysicalPlan OfOneBatch() {
     const double free_step = MakeSchedule(plan_, nullptr).summary.step;
-    Arranged best;
+    std::optional<Arranged> best;
     int64_t reserve = 0;
-    for (int attempt = 0; attempt < kArenas; ++attempt) {
-      Arranged found = Place(InRoom(reserve), room_);
+    for (int attempt = 0; attempt < kArenas && !(best && IsWithin(*best)); ++attempt) {
+      PhysicalPlan listed = InRoom(reserve);
+      int64_t taken = LivePeak(listed.registers, listed.tasks.size());
+      if (taken <= room_) {  // else no placement is within the room
+        Arranged found = Place(std::move(listed), room_);
+        taken = found.physical.arena_bytes;
+        if (!best || IsBetter(found, *best)) best = std::move(found);
+      }
       // For gaps: other orders, with less of what runs ahead.
-      const int64_t more = std::max(found.physical.arena_bytes - room_, room_ / 64);
-      if (attempt == 0 || IsBetter(found, best)) best = std::move(found);
-      if (IsWithin(best)) break;
-      reserve = SaturatingAdd(SaturatingMul(2, reserve), more);
+      reserve = SaturatingAdd(SaturatingMul(2, reserve), std::max(taken - room_, room_ / 64));
     }
-    if (IsWithin(best) && best.step <= kGoodEnough * free_step) return std::move(best.physical);
+    if (best && IsWithin(*best) && best->step <= kGoodEnough * free_step) return std::move(best->physical);
     Arranged as_planned = Place(physical_, 0);
-    return std::move(IsBetter(best, as_planned) ? best.physical : as_planned.physical);
+    return std::move(best && IsBetter(*best, as_planned) ? best->physical : as_planned.physical);
   }
 
   PhysicalPlan OfSeveralBatches() const {

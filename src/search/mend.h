@@ -21,8 +21,8 @@ struct MendOptions {
   std::function<bool()> stop;           // asked now and then: stop at once?
 };
 
-// The best choice found from `start`, one candidate per node: of less excess above the limit (summed over time), then of
-// less cost. Not worse than `start`. Its bounds say nothing and are 0.
+// The best choice found from `start`, one candidate per node: of less excess above the limit (summed over time), then
+// of less cost. Not worse than `start`. Its bounds say nothing and are 0.
 SolveResult Mend(const CostNetwork& network, std::span<const int32_t> start, const MendOptions& options);
 
 }  // namespace sbp
