@@ -310,11 +310,10 @@ class Arranger {
 }  // namespace
 
 int64_t RoomOfArena(const Plan& plan, int64_t live) {
-  const int64_t more = SaturatingAdd(live, live / kArenaAllowance);
   const auto device = static_cast<int64_t>(plan.cluster.device.memory_bytes.value);
   const int64_t limit = plan.options.memory_limit.value_or(device);
-  if (limit <= 0) return more;
-  return std::max(live, std::min(more, limit - plan.memory.workspace_bytes));
+  if (limit <= 0) return SaturatingAdd(live, live / kArenaAllowance);
+  return std::max(live, limit - plan.memory.workspace_bytes);
 }
 
 void Arrange(const Plan& plan, PhysicalPlan& physical) {

@@ -8,11 +8,13 @@
 
 namespace sbp {
 
-// One n-th of what the registers of the plan's own order take together: so much more the arena may be.
+// One n-th of what the registers of the plan's own order take together: so much more the arena may be where neither a
+// limit nor the device's memory is known.
 inline constexpr int64_t kArenaAllowance = 10;
 
 // Bytes that an arena may have for the streams' sake, of a plan whose registers take `live` at most together in its own
-// order: that and the allowance, within the memory limit, else the device; at least `live`.
+// order: the memory limit, else the device's memory, less the workspace of kernels; at least `live`. (Gradients of a
+// step pile up while collectives lag behind compute: an arena without room for that is what the step then waits for.)
 int64_t RoomOfArena(const Plan& plan, int64_t live);
 
 // Of a physical plan with tasks in the order of OrderOfStep (memory/memory.h), registers and their lifetimes: gives the

@@ -31,7 +31,10 @@ TEST(Physical, SmallPlan) {
 TEST(Physical, ArenaKeepsToTheRoom) {
   Plan plan = SmallPlan();
   const int64_t live = LivePeak(MakePhysicalPlan(plan).registers, 3);
+  plan.cluster.device.memory_bytes.value = 0;
   EXPECT_EQ(RoomOfArena(plan, live), live + live / kArenaAllowance);
+  plan.cluster.device.memory_bytes.value = static_cast<double>(2 * live);
+  EXPECT_EQ(RoomOfArena(plan, live), 2 * live);
   plan.options.memory_limit = live + 10;
   EXPECT_EQ(RoomOfArena(plan, live), live + 10);
   plan.memory.workspace_bytes = 3;
