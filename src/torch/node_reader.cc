@@ -166,10 +166,7 @@ Status NodeReader::AddOp(const Node& node, const Subgraph& graph, Frame& frame) 
     for (const std::string& tensor : argument.tensors) {
       operands.push_back(tensor.empty() ? "" : Lookup(tensor, frame));
       names.push_back(argument.name);
-      if (const auto stale = stale_.find(operands.back()); stale != stale_.end()) {
-        return BadInput(StrCat(PlaceOf(node), ": reads ", Quote(tensor), ", a view of what ", Quote(stale->second),
-                               " changed in place; export after program.run_decompositions()"));
-      }
+      SBP_RETURN_IF_ERROR(CheckFresh(operands.back(), PlaceOf(node), tensor));
     }
     if (argument.kind == Argument::Kind::kExpression) {
       symbolic.push_back(StrCat(argument.name, argument.is_list ? "[]" : ""));
@@ -204,6 +201,10 @@ void NodeReader::NoteView(const std::string& view, ViewMade made) {
 
 Status NodeReader::Update(const Node& node, const std::string& before, const std::string& after) {
   if (before.empty() || before == after || node.target.find("detach_") != std::string::npos) return OkStatus();
+  for (std::string view = before; base_.contains(view); view = made_.at(view).of) {
+    const TensorId whole = builder_.Tensor(made_.at(view).of);
+    if (!WriteBackOf(made_.at(view), builder_.graph().tensor(whole).type)) return Abandon(node, view, before, after);
+  }
   // From the view that has changed to what it is a view of, and so on: each anew.
   std::vector<std::pair<std::string, std::string>> anew = {{before, after}};
   while (base_.contains(anew.back().first)) {
@@ -215,10 +216,6 @@ Status NodeReader::Update(const Node& node, const std::string& before, const std
     }
     const TensorId whole = builder_.Tensor(made.of);
     const std::optional<WriteBack> write = WriteBackOf(made, builder_.graph().tensor(whole).type);
-    if (!write) {
-      return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(view), ", a view by ", made.type,
-                             ", in place; export after program.run_decompositions()"));
-    }
     const std::string name = NewName(StrCat(node.name, "/", made.of));
     builder_.DescribeTensor(name, builder_.graph().tensor(whole).type, builder_.graph().tensor(whole).symbols);
     std::vector<std::string> operands = {value};
@@ -240,6 +237,28 @@ Status NodeReader::Update(const Node& node, const std::string& before, const std
     updated_[old_name] = new_name;
   }
   return OkStatus();
+}
+
+Status NodeReader::Abandon(const Node& node, const std::string& view, const std::string& before,
+                           const std::string& after) {
+  const std::string base = base_.at(before);
+  const TensorId whole = builder_.Tensor(base);
+  if (builder_.graph().tensor(whole).role != TensorRole::kActivation) {
+    return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(view), ", a view of ", Quote(base), " by ",
+                           made_.at(view).type, ", in place; export after program.run_decompositions()"));
+  }
+  stale_[base] = node.name;
+  for (const std::string& other : views_[base]) stale_[other] = node.name;
+  views_.erase(base);
+  updated_[before] = after;
+  return OkStatus();
+}
+
+Status NodeReader::CheckFresh(const std::string& tensor, std::string_view reader, std::string_view name) const {
+  const auto stale = stale_.find(tensor);
+  if (stale == stale_.end()) return OkStatus();
+  return BadInput(StrCat(reader, ": reads ", Quote(name), ", which shows memory that ", Quote(stale->second),
+                         " changed in place; export after program.run_decompositions()"));
 }
 
 }  // namespace sbp::torch

@@ -32,6 +32,9 @@ class NodeReader {
   // and Build reports it.
   std::string Lookup(const std::string& name, const Frame& frame);
 
+  // Error: the tensor, `name` in the file, shows memory that an op in place has changed since.
+  Status CheckFresh(const std::string& tensor, std::string_view reader, std::string_view name) const;
+
   // The nodes in their order. `frame` has the graph's inputs, and tensors that are to have other names than the file
   // gives them.
   Status Read(const Subgraph& graph, Frame& frame);
@@ -42,6 +45,9 @@ class NodeReader {
   Status Inline(const Node& node, size_t subgraph, Frame& frame);
   // An op in place has made `after` of `before`, and something new of all that `before` is a view of.
   Status Update(const Node& node, const std::string& before, const std::string& after);
+  // An op in place has made `after` of `before`, by way of a view of which the whole cannot be made anew: what shows
+  // the same memory is not to be read any more. Error: that is an input, whose new value the program gives back.
+  Status Abandon(const Node& node, const std::string& view, const std::string& before, const std::string& after);
   void NoteView(const std::string& view, ViewMade made);
   std::vector<std::string> Results(const Node& node, const Subgraph& graph, Frame& frame);
 
@@ -53,7 +59,7 @@ class NodeReader {
   std::unordered_map<std::string, std::string> base_;                // a view -> the tensor whose memory it shows
   std::unordered_map<std::string, std::vector<std::string>> views_;  // the other way round
   std::unordered_map<std::string, ViewMade> made_;                   // a view -> how
-  std::unordered_map<std::string, std::string> stale_;               // a view of what has changed -> the op's name
+  std::unordered_map<std::string, std::string> stale_;               // shows memory that has changed -> the op's name
   int depth_ = 0;
 };
 

@@ -33,7 +33,7 @@ class ModelReader {
     SBP_RETURN_IF_ERROR(Inputs());
     SBP_RETURN_IF_ERROR(NameOutputs());
     SBP_RETURN_IF_ERROR(nodes_.Read(program_.graph, frame_));
-    Outputs();
+    SBP_RETURN_IF_ERROR(Outputs());
     SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where));
     SBP_RETURN_IF_ERROR(Verify(graph, where));  // of sizes that no machine has
     return graph;
@@ -149,11 +149,12 @@ class ModelReader {
     return OkStatus();
   }
 
-  void Outputs() {
+  Status Outputs() {
     std::unordered_set<std::string> listed;
     for (const OutputSpec& spec : program_.outputs) {
       if (spec.argument.empty()) continue;
       std::string tensor = nodes_.Lookup(spec.argument, frame_);
+      SBP_RETURN_IF_ERROR(nodes_.CheckFresh(tensor, "an output", spec.argument));
       const bool of_node = builder_.graph().tensor(builder_.Tensor(tensor)).role == TensorRole::kActivation;
       // What is an input itself, or another output too, is copied.
       if (!of_node || !listed.insert(tensor).second) {
@@ -166,6 +167,7 @@ class ModelReader {
       const bool is_state = spec.kind == OutputSpec::Kind::kMutation;
       if (is_state) Tie(spec.target, tensor);
     }
+    return OkStatus();
   }
 
   void Tie(const std::string& target, const std::string& output) {
