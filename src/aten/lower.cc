@@ -56,9 +56,21 @@ Status BindSizes(const SizeOf& size_of, Attributes& attributes) {
   return OkStatus();
 }
 
+// What a schema calls each operand: of a second list of tensors, of which a schema can have but one, "hx0" and "hx1".
+std::vector<std::string> NamesIn(const OpOverload& overload, std::vector<std::string> names) {
+  std::map<std::string, int> seen;
+  for (std::string& name : names) {
+    const int place = seen[name]++;
+    const auto has_name = [&](const Parameter& parameter) { return !parameter.keyword && parameter.name == name; };
+    if (std::ranges::none_of(overload.parameters, has_name)) name = StrCat(name, place);
+  }
+  return names;
+}
+
 // The operands in the order of a schema; nullopt: it has no operand of some name.
-std::optional<std::vector<TensorId>> InOrder(const OpOverload& overload, const std::vector<std::string>& names,
+std::optional<std::vector<TensorId>> InOrder(const OpOverload& overload, const std::vector<std::string>& given,
                                              const std::vector<TensorId>& operands) {
+  const std::vector<std::string> names = NamesIn(overload, given);
   std::vector<TensorId> ordered;
   size_t taken = 0;
   for (const Parameter& parameter : overload.parameters) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "aten/aliases.h"
 #include "base/text.h"
 
 namespace sbp {
@@ -53,6 +54,7 @@ Status AtenTable::Add(std::string_view text, std::string_view file) {
 const std::vector<OpDefinition>* AtenTable::Find(std::string_view type) const {
   auto row = rows_.find(type);
   if (row == rows_.end()) row = rows_.find(WithoutOverload(type));
+  if (row == rows_.end()) row = rows_.find(OwnNameOf(WithoutOverload(type)));
   return row == rows_.end() ? nullptr : &row->second;
 }
 

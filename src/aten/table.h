@@ -32,7 +32,7 @@ class AtenTable {
 
   // Error (kBadInput): file:line:col, what was expected and what was found.
   Status Add(std::string_view text, std::string_view file);
-  // Of this very overload, or else of the op; nullptr: there is none.
+  // Of this very overload, or else of the op, by any name that torch has for it (aliases.h); nullptr: there is none.
   const std::vector<OpDefinition>* Find(std::string_view type) const;
   const std::map<std::string, std::vector<OpDefinition>, std::less<>>& rows() const { return rows_; }
 
