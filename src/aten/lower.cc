@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "aten/complex_pairs.h"
 #include "aten/table.h"
 #include "base/ids.h"
 #include "base/text.h"
@@ -311,6 +312,7 @@ bool HasAtenOps(const Graph& graph) { return std::ranges::any_of(graph.ops, IsFo
 Result<Graph> LowerAten(Graph graph, const RuleSet& rules, const SizeOf& size_of) {
   const Result<AtenTable>& table = AtenTable::Builtin();
   if (!table.ok()) return table.status();
+  PairComplexNumbers(graph);
   return Lowering(std::move(graph), rules, *table, size_of).Run();
 }
 
