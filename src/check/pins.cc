@@ -280,8 +280,15 @@ void PinChecker::Check(OpId id, const Signature& signature, const std::vector<st
 }
 
 void PinChecker::ReportUnmatched(Findings& findings) const {
+  // An input that nothing reads has no place in a plan: whatever is asked of it holds.
+  const auto names_idle = [&](const Text& pin) {
+    return std::ranges::any_of(plan_.graph.tensors, [&](const Tensor& tensor) {
+      const auto id = TensorId(static_cast<size_t>(&tensor - plan_.graph.tensors.data()));
+      return !tensor_done_[id.index()] && PinNames(pin.name, tensor);
+    });
+  };
   for (const Text& pin : texts_) {
-    if (!pin.matched)
+    if (!pin.matched && !names_idle(pin))
       findings.Add(StrCat("pin ", Quote(pin.text)), "matches nothing", "a tensor, an op or OP.ARG", pin.name);
   }
 }
