@@ -29,7 +29,7 @@ from torch.utils import _pytree as pytree
 
 import plan_ops_network  # noqa: F401  registers its ops
 import plan_ops_optimizer  # noqa: F401
-from plan_check import check_program, fingerprint, output_name
+from plan_check import check_program, fingerprint, output_name, pairs
 from plan_moves import Layout, Move, Mover, parse_layout, placements
 from plan_ops import DTYPES, OPS, Site
 from plan_reference import UnshardedStep, example_inputs, example_step, expected_outputs
@@ -116,7 +116,7 @@ class ShardedProgram:
         if value is None:
             self.values[name] = self._own(_literal(tensor), name)
             return
-        value = value.detach()
+        value = pairs(value.detach())
         if "part" in tensor:
             value = value.narrow(tensor["part"]["axis"], tensor["part"]["start"], tensor["shape"][tensor["part"]["axis"]])
         self.state[name] = self._wrap(name, self._own(value.to(DTYPES[tensor["dtype"]]), name), self.layouts[name])
@@ -142,6 +142,7 @@ class ShardedProgram:
                 continue
             if value is None:
                 raise ValueError(f"input {name} is not given")
+            value = pairs(value)
             if list(value.shape) != tensor["shape"]:
                 raise ValueError(f"input {name} is {list(value.shape)}, and the plan is for {tensor['shape']}")
             if isinstance(value, DTensor):

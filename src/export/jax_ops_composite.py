@@ -137,7 +137,8 @@ def split(site: Site, x: Array, sizes: Array | None = None) -> Any:
 
 @op("Tile")
 def tile(site: Site, x: Array, repeats: Array) -> Array:
-    return jnp.tile(x, [r if r > 1 else 1 for r in ints(site, repeats) or []])
+    own = site.results[0].local()  # of copies, a split one has its share
+    return jnp.tile(x, [made // size if size else 1 for made, size in zip(own, x.shape)])
 
 
 @op("Trilu")

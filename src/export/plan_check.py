@@ -42,11 +42,16 @@ def output_name(spec: Any) -> str | None:
     return getattr(spec.arg, "name", None)
 
 
+def pairs(value: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as the plan has them: the real part and the imaginary one, in a dimension at the end."""
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+
 def _sizes(value: Any) -> list[int] | None:
     """None: no tensor, or of sizes that are not numbers."""
     if not isinstance(value, torch.Tensor) or not all(isinstance(n, int) for n in value.shape):
         return None
-    return list(value.shape)
+    return [*value.shape, *([2] if value.is_complex() else [])]
 
 
 def _node_differences(program: torch.export.ExportedProgram, table: dict[str, Any]) -> list[str]:

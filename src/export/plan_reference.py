@@ -15,7 +15,7 @@ from torch.export.graph_signature import InputKind
 from torch.nn import functional
 from torch.utils import _pytree as pytree
 
-from plan_check import output_name
+from plan_check import output_name, pairs
 from plan_ops import DTYPES
 
 Tensor = torch.Tensor
@@ -104,7 +104,8 @@ def expected_outputs(program: torch.export.ExportedProgram) -> dict[str, torch.T
     inputs = [next(given) if s.kind is InputKind.USER_INPUT else state[s.target] for s in program.graph_signature.input_specs]
     with torch.no_grad():
         made = _Program(program.graph_module).run(*inputs)
-    return {name: value for name, value in zip(map(output_name, program.graph_signature.output_specs), made) if name}
+    named = zip(map(output_name, program.graph_signature.output_specs), made)
+    return {name: pairs(value) if isinstance(value, torch.Tensor) else value for name, value in named if name}
 
 
 def example_inputs(program: torch.export.ExportedProgram) -> Iterator[tuple[str, torch.Tensor]]:

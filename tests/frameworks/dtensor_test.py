@@ -60,6 +60,17 @@ def images():
     return torch.randn(8, 3, 16, 16)
 
 
+class Repeated(torch.nn.Module):
+    """Rows for each of some experts: whole copies, of which ranks have their share."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(8, 16, 8) * 0.3)
+
+    def forward(self, x):
+        return x.repeat(8, 1).view(8, -1, 16) @ self.weight
+
+
 class WithLoss(torch.nn.Module):
     """The model and one number that it is trained by."""
 
@@ -108,6 +119,8 @@ CASES = {
     "llama": (lambda: (llama(), (tokens(),)), "", [("tokens==", "S(0)", "B"), *LLAMA]),
     "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "", MOE),
     "resnet": (lambda: (MODELS.ResNet().eval(), (images(),)), "", RESNET),
+    "repeated": (lambda: (Repeated(), (torch.randn(8, 16),)), "", [("weight==", "S(0)", "S(2)")]),
+    "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "--loss output:0", ("dp", "tp")),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
     "llama joint": (joint_llama, "joint", [("x==", "S(0)", "B"), *LLAMA]),
