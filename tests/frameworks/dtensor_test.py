@@ -120,7 +120,7 @@ CASES = {
     "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "", MOE),
     "resnet": (lambda: (MODELS.ResNet().eval(), (images(),)), "", RESNET),
     "repeated": (lambda: (Repeated(), (torch.randn(8, 16),)), "", [("weight==", "S(0)", "S(2)")]),
-    "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "--loss output:0", ("dp", "tp")),
+    "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
     "llama joint": (joint_llama, "joint", [("x==", "S(0)", "B"), *LLAMA]),
