@@ -298,6 +298,24 @@ def names_are_readable_from_afar(browser, inputs):
     page.close()
 
 
+def cut_names_keep_their_ends(browser, inputs):
+    """What is too long for a box of the graph or of the charts is cut in its middle: ends tell layers apart."""
+    for name, panel in (("dotted_names", "graph"), ("recomputed", "where"), ("recomputed", "schedule")):
+        page = browser.open(inputs.page(name), 1000, 700)
+        page.evaluate(NOTE_SIZES)
+        page.click(f"[role=tab][data-panel={panel}]")
+        if panel == "graph":
+            page.evaluate(f"document.querySelector('{CANVAS}').focus()")
+            for _ in range(4):
+                page.press("+")
+        page.settle()
+        cut = {text for text, _ in page.evaluate("window.sizes") if "…" in text}
+        expect(cut, f"{panel}: no name is cut")
+        expect(not [text for text in cut if text.endswith("…")], f"{panel}: names without their ends: {sorted(cut)[:4]}")
+        expect_quiet(page)
+        page.close()
+
+
 # The middles of spots of 5 by 5 pixels of a colour "#rrggbb".
 SPOTS = """((color) => {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
@@ -419,6 +437,6 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [names_are_readable_from_afar, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
+CASES = [names_are_readable_from_afar, cut_names_keep_their_ends, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
          keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
          marks_are_clicked, readers_name_inputs]

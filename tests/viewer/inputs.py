@@ -113,8 +113,16 @@ class Inputs:
     def _long_names(self, name="long_names", *flags):
         """Neighbours whose names differ in their middle, or at their end."""
         names = [f"backward/model/layers.{layer}/block_sparse_moe/experts/{part}_projection/d.data" for layer in range(12) for part in ("gate", "up")]
+        return self._chain(name, names, *flags)
+
+    def _dotted_names(self):
+        """Long names of one level, as exporters of modules write them."""
+        return self._chain("dotted_names", [f"model.layers.{layer}.block_sparse_moe.experts.gate_up_projection.{part}"
+                                            for layer in range(6) for part in ("gate", "up")])
+
+    def _chain(self, name, names, *flags):
         ops = [{"name": op, "type": "Relu", "inputs": [names[i - 1] + ":0" if i else "x"], "outputs": [op + ":0"]} for i, op in enumerate(names)]
-        graph = {"kind": "sbp_plan.graph.v1", "name": "long_names", "inputs": [{"name": "x", "type": "f32[64,256]"}], "parameters": [],
+        graph = {"kind": "sbp_plan.graph.v1", "name": name.removesuffix("_other"), "inputs": [{"name": "x", "type": "f32[64,256]"}], "parameters": [],
                  "ops": ops, "outputs": [names[-1] + ":0"]}
         return self._planned(name, graph, "--mesh", "model=4", "--strategy", "einsum", *(flags or ("--pin", "x=S(0)")))
 

@@ -1,4 +1,5 @@
 // What charts share: a canvas that follows its element's size, colours with patterns, ticks, the tip at the pointer.
+import {cutMiddle} from "./cut_name.js";
 import {el, shorten} from "./dom.js";
 import {planLabel} from "./plan_facts.js";
 
@@ -188,6 +189,12 @@ export function fitText(context, text, width) {
     else high = middle - 1;
   }
   return low < 3 ? "" : `${whole.slice(0, low)}…`;
+}
+
+/** As fitText, of names: what is left out is of the middle. */
+export function fitName(context, name, width) {
+  const text = cutMiddle(context, shorten(name, 200), width);
+  return context.measureText(text).width <= width && (text === name || text.length > 3) ? text : "";
 }
 
 /** A visible part of a line, moved and magnified by wheel, drag and keys. */

@@ -1,4 +1,4 @@
-// Names in columns: of long ones what neighbours have in common is left out, not their ends.
+// Names where there is little room: of long ones what neighbours have in common is left out, not their ends.
 import {shorten} from "./dom.js";
 
 const ENDING = 3;  // levels at the end, which are left out last
@@ -8,8 +8,9 @@ function levelsOf(name) {
   return name.match(/(?:^|[/.])[^/.]*(?:\.[0-9]+(?![^/.]))?/g) ?? [name];
 }
 
-/** Cut in the middle, to letters. */
-function cutLetters(context, text, width) {
+/** A text that is no wider than `width`, cut in its middle to letters: ends tell names apart more than beginnings do. */
+export function cutMiddle(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
   const letters = [...text];
   const cut = (keep) => `${letters.slice(0, Math.floor(keep * 0.3)).join("")}…${letters.slice(letters.length - Math.ceil(keep * 0.7)).join("")}`;
   let low = 1;
@@ -38,5 +39,5 @@ export function cutName(context, name, width) {
     kept[i] = false;
     if (fits(shown())) return shown();
   }
-  return cutLetters(context, shown(), width);
+  return cutMiddle(context, shown(), width);
 }

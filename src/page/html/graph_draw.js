@@ -1,4 +1,6 @@
 // Draws a scene on a canvas: what is in sight, in as much detail as there is room for.
+import {cutMiddle} from "./cut_name.js";
+import {shorten} from "./dom.js";
 import {placeMarks} from "./graph_mark_places.js";
 import {axisName, markColor, traceMark} from "./graph_marks.js";
 import {PAINT} from "./graph_paint.js";
@@ -153,19 +155,12 @@ export class GraphPainter {
   }
 
   #fit(text, width, font) {
-    const key = `${font}|${Math.round(width)}|${text.length > 200 ? text.slice(0, 200) : text}`;
+    const key = `${font}|${Math.round(width)}|${shorten(text, 200)}`;
     let found = this.#texts.get(key);
     if (found !== undefined) return found;
     if (this.#texts.size > 20000) this.#texts.clear();
-    let shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
-    let size = this.ctx.measureText(shown).width;
-    while (size > width && shown.length > 1) {
-      const keep = Math.max(1, Math.min(shown.length - 2, Math.floor((shown.length - 1) * width / size)));
-      shown = `${shown.slice(0, keep)}…`;
-      size = this.ctx.measureText(shown).width;
-      if (keep === 1) break;
-    }
-    found = {text: shown, width: size};
+    const shown = cutMiddle(this.ctx, shorten(text, 200), width);
+    found = {text: shown, width: this.ctx.measureText(shown).width};
     this.#texts.set(key, found);
     return found;
   }
@@ -312,7 +307,9 @@ export class GraphPainter {
     const type = `${sign}${model.opType(op)}`;
     const isGrown = title.size > 12;  // then lines stand closer
     let y = box.y + (isGrown ? 1 : 3) + title.size;
-    const isTight = isGrown && this.#widthOf(type, title) + this.#widthOf(value, number) > box.width - 18;
+    const width = this.#widthOf(value, number);
+    // A part of a number would mislead: it is whole or left out.
+    const isTight = width > 0.5 * box.width || (isGrown && this.#widthOf(type, title) + width > box.width - 18);
     const taken = isTight ? 0 : this.#text(value, box.x + box.width - 6, y, 0.5 * box.width, number);
     this.#text(type, box.x + 6, y, box.width - taken - 18, title);
     const layout = model.record(op)?.outputs[0] ?? -1;

@@ -1,5 +1,5 @@
 // The schedule of a step as a Gantt chart: what each stream runs when, predicted beside measured.
-import {bindZoom, ChartSurface, ChartTip, fitText, planChoice, roundTicks, saysBare, SERIES, seriesFill, seriesSample, ZoomRange} from "./chart.js";
+import {bindZoom, ChartSurface, ChartTip, fitName, fitText, planChoice, roundTicks, saysBare, SERIES, seriesFill, seriesSample, ZoomRange} from "./chart.js";
 import {foretold, tracedRuns} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, percent, seconds, threeDigits} from "./format.js";
@@ -305,7 +305,7 @@ class ScheduleView {
     const {short, phase} = intervalFacts(this.model, row, i);
     context.fillStyle = inkOn(color);
     context.textAlign = "left";
-    const text = fitText(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${short}` : short, room);
+    const text = fitName(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${short}` : short, room);
     if (text !== "") context.fillText(text, from + 4, row.y + row.height / 2 + 1);
   }
 

@@ -1,5 +1,5 @@
 // Where time and memory go, by scope: a treemap or an icicle that one can go into.
-import {ChartSurface, ChartTip, fitText, planChoice, saysBare, seriesFill, seriesSample} from "./chart.js";
+import {ChartSurface, ChartTip, fitName, planChoice, saysBare, seriesFill, seriesSample} from "./chart.js";
 import {costsOf, sumOf} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, count, percent, seconds} from "./format.js";
@@ -195,8 +195,8 @@ class WhereView {
     const size = this.measure.show(node.size);
     const room = width - 10;
     const needed = context.measureText(size).width;
-    const name = fitText(context, node.label, room - (open ? needed + 8 : 0));
-    const lines = open || height < 30 ? [name] : [name, fitText(context, size, room)];
+    const name = fitName(context, node.label, room - (open ? needed + 8 : 0));
+    const lines = open || height < 30 ? [name] : [name, needed <= room ? size : ""];
     lines.forEach((text, i) => context.fillText(text, x + 5, y + 9 + 15 * i));
     if (open && needed < room / 2) {
       context.textAlign = "right";
