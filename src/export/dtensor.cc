@@ -83,8 +83,6 @@ bool IsEmpty(const AttributeValue& value) {
   return numbers != nullptr && numbers->empty();
 }
 
-bool IsMinusOne(const AttributeValue& value) { return value == AttributeValue(int64_t{-1}); }
-
 bool IsConstantMode(const AttributeValue& value) { return value == AttributeValue(std::string("constant")); }
 
 bool SaysPads(const AttributeValue& value) {
@@ -98,23 +96,10 @@ struct LimitedAttribute {
 };
 
 constexpr LimitedAttribute kLimited[] = {
-    {"Attention", "left_window_size", IsMinusOne},
-    {"Attention", "right_window_size", IsMinusOne},
-    {"Attention", "softcap", IsZero},
-    {"AveragePool", "auto_pad", SaysPads},
-    {"AveragePool", "ceil_mode", IsZero},
-    {"AveragePool", "dilations", AreOnes},
-    {"Conv", "auto_pad", SaysPads},
-    {"ConvTranspose", "auto_pad", SaysPads},
-    {"ConvTranspose", "output_shape", IsEmpty},
-    {"MaxPool", "auto_pad", SaysPads},
-    {"Pad", "mode", IsConstantMode},
-    {"sbp::FlashAttention", "left_window_size", IsMinusOne},
-    {"sbp::FlashAttention", "right_window_size", IsMinusOne},
-    {"sbp::FlashAttention", "softcap", IsZero},
-    {"sbp::FlashAttentionGrad", "left_window_size", IsMinusOne},
-    {"sbp::FlashAttentionGrad", "right_window_size", IsMinusOne},
-    {"sbp::FlashAttentionGrad", "softcap", IsZero},
+    {"AveragePool", "auto_pad", SaysPads},   {"AveragePool", "ceil_mode", IsZero},
+    {"AveragePool", "dilations", AreOnes},   {"Conv", "auto_pad", SaysPads},
+    {"ConvTranspose", "auto_pad", SaysPads}, {"ConvTranspose", "output_shape", IsEmpty},
+    {"MaxPool", "auto_pad", SaysPads},       {"Pad", "mode", IsConstantMode},
 };
 
 // Attention's operands are q, k, v, mask; what comes behind (kept keys, lengths, sinks) is not computed.

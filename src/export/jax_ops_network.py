@@ -233,15 +233,17 @@ def flash_attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None
 @op("sbp::FlashAttentionGrad")
 def flash_attention_grad(site: Site, q: Array, k: Array, v: Array, mask: Array | None, lengths: Array | None, y: Array,
                          log_sum_exp: Array, d_y: Array, d_log_sum_exp: Array | None = None) -> Any:
-    if lengths is not None or site.get("softcap", 0.0):
-        raise site.refuse("lengths and caps are not computed")
-    scale = site.get("scale", 1.0)
-    scores = _seen(site, jnp.einsum("bhgsd,bhtd->bhgst", q, k) * scale, mask, _rows(site, 3))
+    if lengths is not None:
+        raise site.refuse("lengths are not computed")
+    scale, cap = site.get("scale", 1.0), site.get("softcap", 0.0)
+    products = jnp.einsum("bhgsd,bhtd->bhgst", q, k) * scale
+    scores = _seen(site, products, mask, _rows(site, 3))
     row = jnp.where(jnp.isinf(log_sum_exp), 0, log_sum_exp)[..., None]  # of a row without a key: powers of 0
     p = jnp.exp(scores.astype(row.dtype) - row).astype(q.dtype)
     inner = (d_y * y).sum(-1, keepdims=True)
     inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
     d_scores = p * (jnp.einsum("bhgse,bhte->bhgst", d_y, v) - inner) * scale
+    d_scores = d_scores * (1 - jnp.tanh(products / cap) ** 2) if cap else d_scores
     made = (jnp.einsum("bhgst,bhtd->bhgsd", d_scores, k), jnp.einsum("bhgst,bhgsd->bhtd", d_scores, q),
             jnp.einsum("bhgst,bhgse->bhte", p, d_y))
     return tuple(value for value, name in zip(made, site.written) if name)

@@ -155,17 +155,19 @@ def batch_norm(site: Site, x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, va
 
 def _seen(site: Site, scores: Tensor, mask: Tensor | None, first_row: int) -> Tensor:
     """Scores of heads (..., rows, keys), minus infinity where a row does not see a key."""
-    for name in ("left_window_size", "right_window_size"):
-        if site.get(name, -1) not in (-1, None):
-            raise site.refuse(f"{name} is not computed")
-    if site.get("softcap", 0.0):
-        raise site.refuse("softcap is not computed")
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
-    if site.get("is_causal", 0):
-        rows = first_row + torch.arange(scores.shape[-2]) + site.get("past", 0)
-        scores = scores.masked_fill(torch.arange(scores.shape[-1])[None] > rows[:, None], -math.inf)
-    return scores
+    rows = first_row + torch.arange(scores.shape[-2]) + site.get("past", 0)
+    ahead = torch.arange(scores.shape[-1])[None] - rows[:, None]  # of the query's own position
+    left, right = (site.get(f"{side}_window_size", -1) for side in ("left", "right"))
+    right = 0 if site.get("is_causal", 0) else right
+    scores = scores if right == -1 else scores.masked_fill(ahead > right, -math.inf)
+    return scores if left == -1 else scores.masked_fill(-ahead > left, -math.inf)
+
+
+def _capped(site: Site, scores: Tensor) -> Tensor:
+    cap = site.get("softcap", 0.0)
+    return torch.tanh(scores / cap) * cap if cap else scores
 
 
 @op("Attention")
@@ -177,7 +179,7 @@ def attention(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None =
     k, v = (t if group == 1 else t.index_select(1, heads) for t in (k, v))
     scale = site.get("scale")
     scores = q @ k.transpose(2, 3) * (q.shape[3]**-0.5 if scale is None else scale)
-    scores = _seen(site, scores, mask, site.boxes[0][2][0])
+    scores = _seen(site, _capped(site, scores), mask, site.boxes[0][2][0])
     return torch.softmax(scores, -1) @ v, None, None, None, torch.logsumexp(scores.to(torch.float32), -1)
 
 
@@ -187,7 +189,8 @@ def flash_attention(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | 
     """Heads (b, h, g, s, d) of queries, (b, h, t, d) of keys."""
     if any(o is not None for o in others):
         raise site.refuse("lengths and sinks are not computed")
-    scores = _seen(site, q @ k.unsqueeze(2).transpose(3, 4) * site.get("scale", 1.0), mask, site.boxes[0][3][0])
+    scores = _capped(site, q @ k.unsqueeze(2).transpose(3, 4) * site.get("scale", 1.0))
+    scores = _seen(site, scores, mask, site.boxes[0][3][0])
     return torch.softmax(scores, -1) @ v.unsqueeze(2), torch.logsumexp(scores.to(torch.float32), -1)
 
 
@@ -197,11 +200,13 @@ def flash_attention_grad(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tens
     if lengths is not None:
         raise site.refuse("lengths are not computed")
     scale = site.get("scale", 1.0)
-    scores = _seen(site, q @ k.unsqueeze(2).transpose(3, 4) * scale, mask, site.boxes[0][3][0])
+    capped, cap = _capped(site, q @ k.unsqueeze(2).transpose(3, 4) * scale), site.get("softcap", 0.0)
+    scores = _seen(site, capped, mask, site.boxes[0][3][0])
     p = torch.exp(scores - log_sum_exp[..., None]).to(q.dtype)
     inner = (d_y * y).sum(-1, keepdim=True)
     inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
     d_scores = p * (d_y @ v.unsqueeze(2).transpose(3, 4) - inner) * scale
+    d_scores = d_scores * (1 - (capped / cap).square()) if cap else d_scores
     return (d_scores @ k.unsqueeze(2), torch.einsum("bhgst,bhgsd->bhtd", d_scores, q),
             torch.einsum("bhgst,bhgse->bhte", p, d_y))
 

@@ -71,6 +71,20 @@ class Repeated(torch.nn.Module):
         return x.repeat(8, 1).view(8, -1, 16) @ self.weight
 
 
+class Windowed(torch.nn.Module):
+    """Attention whose rows see a few keys, by scores that are held below a cap."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (torch.nn.Linear(16, 64, bias=False) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = (layer(x).unflatten(-1, (8, 8)).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        scores, at = torch.tanh(q @ k.transpose(2, 3) * 0.3 / 2.0) * 2.0, torch.arange(x.shape[1])
+        seen = (at[None] <= at[:, None]) & (at[None] > at[:, None] - 4)
+        return torch.softmax(scores.masked_fill(~seen, -math.inf), -1) @ v
+
+
 class WithLoss(torch.nn.Module):
     """The model and one number that it is trained by."""
 
@@ -120,6 +134,8 @@ CASES = {
     "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "", MOE),
     "resnet": (lambda: (MODELS.ResNet().eval(), (images(),)), "", RESNET),
     "repeated": (lambda: (Repeated(), (torch.randn(8, 16),)), "", [("weight==", "S(0)", "S(2)")]),
+    "windowed": (lambda: (Windowed(), (torch.randn(8, 12, 16),)), "", [("x==", "S(0)", "B"), ("*.weight==", "B", "S(0)")]),
+    "windowed step": (lambda: (Windowed(), (torch.randn(8, 12, 16),)), "--loss mse:output:0", ("dp", "tp")),
     "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),

@@ -35,8 +35,9 @@ def site(operands, written, **attributes):
     return Site("attention", attributes, parts, [], [], "", written)
 
 
-def reference(q, k, v):
-    scores = jnp.where(MASK, jnp.einsum("bhgsd,bhtd->bhgst", q, k), -1e30)
+def reference(q, k, v, cap=0.0):
+    scores = jnp.einsum("bhgsd,bhtd->bhgst", q, k)
+    scores = jnp.where(MASK, jnp.tanh(scores / cap) * cap if cap else scores, -1e30)
     weights = jnp.where(MASK.any(-1)[:, None], jax.nn.softmax(scores, axis=-1), 0)
     return jnp.einsum("bhgst,bhte->bhgse", weights, v)
 
@@ -45,15 +46,16 @@ def main():
     draw = numpy.random.default_rng(0).normal
     q, k, v = (jnp.asarray(draw(size=size), "float32") for size in ((1, 1, 2, 3, 4), (1, 1, 3, 4), (1, 1, 3, 4)))
     for kind, error in (("float32", 1e-5), ("bfloat16", 0.1)):
-        for attributes in ({}, {"softmax_precision": 1}):
+        for attributes in ({}, {"softmax_precision": 1}, {"softcap": 0.7}):
+            cap = attributes.get("softcap", 0.0)
             operands = [x.astype(kind) for x in (q, k, v)]
             y, sums = jax_ops_network.flash_attention(site(operands, ("y", "l"), **attributes), *operands, MASK)
             expect("types", y.dtype == kind and sums.dtype == "float32")
             expect("a row without a key", bool((y[..., 1, :] == 0).all() and (sums[..., 1] == -jnp.inf).all()))
-            expect("values", float(abs(y - reference(q, k, v)).max()) < error)
+            expect("values", float(abs(y - reference(q, k, v, cap)).max()) < error)
             made = jax_ops_network.flash_attention_grad(site(operands, ("q", "k", "v"), **attributes), *operands, MASK, None, y,
                                                         sums, jnp.ones_like(y))
-            wanted = jax.grad(lambda *x: reference(*x).sum(), (0, 1, 2))(q, k, v)
+            wanted = jax.grad(lambda *x: reference(*x, cap).sum(), (0, 1, 2))(q, k, v)  # noqa: B023
             for name, one, other in zip("qkv", made, wanted):
                 expect(f"gradient of {name}", float(abs(one - other).max()) < error)
     whole = q[:, 0]  # (b, h, s, d)
