@@ -64,6 +64,11 @@ bool IsWindowed(std::string_view type) {
   return type == "Conv" || type == "ConvTranspose" || type == "MaxPool" || type == "AveragePool";
 }
 
+bool IsNearest(const Op& op) {
+  const AttributeValue* mode = op.attributes->Find("mode");
+  return mode == nullptr || *mode == AttributeValue(std::string("nearest"));
+}
+
 bool SplitsSpace(const NdSbp& layout) {
   return std::any_of(layout.begin(), layout.end(), [](Sbp s) { return s.is_split() && s.dim() >= 2; });
 }
@@ -100,6 +105,7 @@ constexpr LimitedAttribute kLimited[] = {
     {"AveragePool", "dilations", AreOnes},   {"Conv", "auto_pad", SaysPads},
     {"ConvTranspose", "auto_pad", SaysPads}, {"ConvTranspose", "output_shape", IsEmpty},
     {"MaxPool", "auto_pad", SaysPads},       {"Pad", "mode", IsConstantMode},
+    {"Resize", "antialias", IsZero},         {"Resize", "exclude_outside", IsZero},
 };
 
 // Attention's operands are q, k, v, mask; what comes behind (kept keys, lengths, sinks) is not computed.
@@ -134,7 +140,8 @@ std::map<std::string, std::vector<std::string>> RefusedOps(const Plan& plan) {
     const std::string& type = plan.graph.type_of(op);
     if (!known.contains(type)) refused[StrCat("of type ", type)].push_back(op.name);
     for (std::string& limit : LimitsOf(op, type)) refused[std::move(limit)].push_back(op.name);
-    if (IsWindowed(type) && !op.inputs.empty() && SplitsSpace(plan.decision(OpId(i)).signature.inputs[0]))
+    const bool mixes = type == "Resize" && !IsNearest(op);
+    if ((IsWindowed(type) || mixes) && !op.inputs.empty() && SplitsSpace(plan.decision(OpId(i)).signature.inputs[0]))
       refused["whose windows reach into the parts of other ranks"].push_back(op.name);
   }
   return refused;

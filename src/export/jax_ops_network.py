@@ -159,14 +159,14 @@ def global_pool(site: Site, x: Array) -> Array:
 # Attention.
 
 
-def _seen(site: Site, scores: Array, mask: Array | None, rows: Array) -> Array:
+def _seen(site: Site, scores: Array, mask: Array | None, rows: Array, first_key: Any = 0) -> Array:
     """Scores of heads (..., rows, keys), minus infinity where a row, whose position is in `rows`, does not see a key."""
     if site.get("softcap", 0.0):
         cap = site.get("softcap", 0.0)
         scores = jnp.tanh(scores / cap) * cap
     if mask is not None:
         scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == jnp.bool_ else scores + mask
-    ahead = jnp.arange(scores.shape[-1])[None] - (rows + site.get("past", 0))[:, None]  # of the query's own position
+    ahead = first_key + jnp.arange(scores.shape[-1])[None] - (rows + site.get("past", 0))[:, None]  # of the query's own position
     left, right = (site.get(f"{side}_window_size", -1) for side in ("left", "right"))
     right = 0 if site.get("is_causal", 0) else right
     if right != -1:
@@ -230,20 +230,34 @@ def flash_attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None
     return tuple(value for value, name in zip(made, site.written) if name)
 
 
+@op("sbp::AttentionScoresGrad")
+def attention_scores_grad(site: Site, q: Array, k: Array, v: Array, mask: Array | None, lengths: Array | None, y: Array,
+                          log_sum_exp: Array, d_y: Array, d_log_sum_exp: Array | None = None) -> Any:
+    """The weights, and the cotangent of the scores that they are powers of, behind cap and mask."""
+    made = _scores_grad(site, q, k, v, mask, lengths, y, log_sum_exp, d_y, d_log_sum_exp)
+    return tuple(value for value, name in zip(made, site.written) if name)
+
+
+def _scores_grad(site: Site, q: Array, k: Array, v: Array, mask: Array | None, lengths: Array | None, y: Array,
+                 log_sum_exp: Array, d_y: Array, d_log_sum_exp: Array | None) -> tuple[Array, Array]:
+    if lengths is not None:
+        raise site.refuse("lengths are not computed")
+    products = jnp.einsum("bhgsd,bhtd->bhgst", q, k) * site.get("scale", 1.0)
+    scores = _seen(site, products, mask, _rows(site, 3), site.operand(1).begin(2)).astype(log_sum_exp.dtype)
+    p = jnp.exp(scores - jnp.where(jnp.isinf(log_sum_exp), 0, log_sum_exp)[..., None])  # of a row without a key: powers of 0
+    inner = (d_y.astype(p.dtype) * y.astype(p.dtype)).sum(-1, keepdims=True)
+    inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
+    return p, p * (jnp.einsum("bhgse,bhte->bhgst", d_y, v).astype(p.dtype) - inner)
+
+
 @op("sbp::FlashAttentionGrad")
 def flash_attention_grad(site: Site, q: Array, k: Array, v: Array, mask: Array | None, lengths: Array | None, y: Array,
                          log_sum_exp: Array, d_y: Array, d_log_sum_exp: Array | None = None) -> Any:
-    if lengths is not None:
-        raise site.refuse("lengths are not computed")
+    p, d_scores = _scores_grad(site, q, k, v, mask, lengths, y, log_sum_exp, d_y, d_log_sum_exp)
     scale, cap = site.get("scale", 1.0), site.get("softcap", 0.0)
-    products = jnp.einsum("bhgsd,bhtd->bhgst", q, k) * scale
-    scores = _seen(site, products, mask, _rows(site, 3))
-    row = jnp.where(jnp.isinf(log_sum_exp), 0, log_sum_exp)[..., None]  # of a row without a key: powers of 0
-    p = jnp.exp(scores.astype(row.dtype) - row).astype(q.dtype)
-    inner = (d_y * y).sum(-1, keepdims=True)
-    inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
-    d_scores = p * (jnp.einsum("bhgse,bhte->bhgst", d_y, v) - inner) * scale
-    d_scores = d_scores * (1 - jnp.tanh(products / cap) ** 2) if cap else d_scores
+    if cap:
+        d_scores = d_scores * (1 - jnp.tanh(jnp.einsum("bhgsd,bhtd->bhgst", q, k) * scale / cap) ** 2)
+    p, d_scores = p.astype(q.dtype), (d_scores * scale).astype(q.dtype)
     made = (jnp.einsum("bhgst,bhtd->bhgsd", d_scores, k), jnp.einsum("bhgst,bhgsd->bhtd", d_scores, q),
             jnp.einsum("bhgst,bhgse->bhte", p, d_y))
     return tuple(value for value, name in zip(made, site.written) if name)

@@ -153,12 +153,12 @@ def batch_norm(site: Site, x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, va
 # Attention.
 
 
-def _seen(site: Site, scores: Tensor, mask: Tensor | None, first_row: int) -> Tensor:
+def _seen(site: Site, scores: Tensor, mask: Tensor | None, first_row: int, first_key: int = 0) -> Tensor:
     """Scores of heads (..., rows, keys), minus infinity where a row does not see a key."""
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
     rows = first_row + torch.arange(scores.shape[-2]) + site.get("past", 0)
-    ahead = torch.arange(scores.shape[-1])[None] - rows[:, None]  # of the query's own position
+    ahead = first_key + torch.arange(scores.shape[-1])[None] - rows[:, None]  # of the query's own position
     left, right = (site.get(f"{side}_window_size", -1) for side in ("left", "right"))
     right = 0 if site.get("is_causal", 0) else right
     scores = scores if right == -1 else scores.masked_fill(ahead > right, -math.inf)
@@ -194,19 +194,28 @@ def flash_attention(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | 
     return torch.softmax(scores, -1) @ v.unsqueeze(2), torch.logsumexp(scores.to(torch.float32), -1)
 
 
+@op("sbp::AttentionScoresGrad")
+def attention_scores_grad(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor | None,
+                          y: Tensor, log_sum_exp: Tensor, d_y: Tensor, d_log_sum_exp: Tensor | None = None) -> Results:
+    """The weights, and the cotangent of the scores that they are powers of, behind cap and mask."""
+    if lengths is not None:
+        raise site.refuse("lengths are not computed")
+    capped = _capped(site, q @ k.unsqueeze(2).transpose(3, 4) * site.get("scale", 1.0))
+    scores = _seen(site, capped, mask, site.boxes[0][3][0], site.boxes[1][2][0]).to(log_sum_exp.dtype)
+    p = torch.exp(scores - log_sum_exp.masked_fill(log_sum_exp.isinf(), 0)[..., None])
+    inner = (d_y.to(p.dtype) * y.to(p.dtype)).sum(-1, keepdim=True)
+    inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
+    return p, p * ((d_y @ v.unsqueeze(2).transpose(3, 4)).to(p.dtype) - inner)
+
+
 @op("sbp::FlashAttentionGrad")
 def flash_attention_grad(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor | None,
                          y: Tensor, log_sum_exp: Tensor, d_y: Tensor, d_log_sum_exp: Tensor | None = None) -> Results:
-    if lengths is not None:
-        raise site.refuse("lengths are not computed")
-    scale = site.get("scale", 1.0)
-    capped, cap = _capped(site, q @ k.unsqueeze(2).transpose(3, 4) * scale), site.get("softcap", 0.0)
-    scores = _seen(site, capped, mask, site.boxes[0][3][0])
-    p = torch.exp(scores - log_sum_exp[..., None]).to(q.dtype)
-    inner = (d_y * y).sum(-1, keepdim=True)
-    inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
-    d_scores = p * (d_y @ v.unsqueeze(2).transpose(3, 4) - inner) * scale
-    d_scores = d_scores * (1 - (capped / cap).square()) if cap else d_scores
+    p, d_scores = attention_scores_grad(site, q, k, v, mask, lengths, y, log_sum_exp, d_y, d_log_sum_exp)
+    scale, cap = site.get("scale", 1.0), site.get("softcap", 0.0)
+    if cap:
+        d_scores = d_scores * (1 - (_capped(site, q @ k.unsqueeze(2).transpose(3, 4) * scale) / cap).square())
+    p, d_scores = p.to(q.dtype), (d_scores * scale).to(q.dtype)
     return (d_scores @ k.unsqueeze(2), torch.einsum("bhgst,bhgsd->bhtd", d_scores, q),
             torch.einsum("bhgst,bhgse->bhte", p, d_y))
 
@@ -275,6 +284,66 @@ def average_pool(site: Site, x: Tensor) -> Tensor:
     if site.get("count_include_pad", 0) or not any(low + high):
         return sums
     return sums / function(_padded(torch.ones_like(x), low, high, 0.0), site.get("kernel_shape"), strides)
+
+
+# Other sizes.
+
+
+def _positions(site: Site, at: Tensor, size: int, made: int, scale: float) -> Tensor:
+    """Where elements of the result lie among those of the operand, along one dimension."""
+    mode = site.get("coordinate_transformation_mode", "half_pixel")
+    if mode == "align_corners":
+        return at * ((size - 1) / (made - 1)) if made > 1 else at * 0
+    if mode == "asymmetric":
+        return at / scale
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and made > 1):
+        return (at + 0.5) / scale - 0.5
+    if mode == "pytorch_half_pixel":
+        return at * 0
+    raise site.refuse(f"{mode} is not computed")
+
+
+def _taps(site: Site, x: Tensor) -> list[tuple[Tensor, Tensor | None]]:
+    """Which elements around each position are read, and their weights; None: 1."""
+    mode, low = site.get("mode", "nearest"), x.floor()
+    if mode == "nearest":
+        halves = {"floor": low, "ceil": x.ceil(), "round_prefer_floor": (x - 0.5).ceil(), "round_prefer_ceil": (x + 0.5).floor()}
+        return [(halves[site.get("nearest_mode", "round_prefer_floor")], None)]
+    near = x - low
+    if mode == "linear":
+        return [(low, 1 - near), (low + 1, near)]
+    a = site.get("cubic_coeff_a", -0.75)
+
+    def inner(d: Tensor) -> Tensor:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def outer(d: Tensor) -> Tensor:
+        return (((d - 5) * d + 8) * d - 4) * a
+
+    return [(low - 1, outer(near + 1)), (low, inner(near)), (low + 1, inner(1 - near)), (low + 2, outer(2 - near))]
+
+
+@op("Resize")
+def resize(site: Site, x: Tensor, roi: Tensor | None = None, scales: Tensor | None = None, sizes: Tensor | None = None) -> Tensor:
+    if site.get("antialias", 0) or site.get("exclude_outside", 0):
+        raise site.refuse("antialias and exclude_outside are not computed")
+    axes = [d % x.ndim for d in site.get("axes") or range(x.ndim)]
+    named = {} if scales is None or scales.numel() == 0 else dict(zip(axes, scales.tolist()))
+    for d in range(x.ndim):
+        size, made, (begin, end) = site.shapes[0][d], site.result_shapes[0][d], site.result_boxes[0][d]
+        scale = named.get(d, made / size)
+        if size == made and scale == 1:
+            continue
+        places = _positions(site, torch.arange(begin, end, dtype=torch.float64), size, made, scale)
+        parts = []
+        for at, weight in _taps(site, places):
+            own = at.clamp(0, size - 1).to(torch.int64) - site.boxes[0][d][0]
+            if bool(((own < 0) | (own >= x.shape[d])).any()):
+                raise site.refuse("elements of other ranks are read")
+            part = x.index_select(d, own)
+            parts.append(part if weight is None else part * weight.to(x.dtype).reshape([-1] + [1] * (x.ndim - 1 - d)))
+        x = sum(parts[1:], start=parts[0])
+    return x
 
 
 # Losses.

@@ -85,6 +85,32 @@ class Windowed(torch.nn.Module):
         return torch.softmax(scores.masked_fill(~seen, -math.inf), -1) @ v
 
 
+class Biased(torch.nn.Module):
+    """Attention with a bias of scores that is learned."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.bias = torch.nn.Linear(16, 64, bias=False), torch.nn.Parameter(torch.randn(1, 8, 6, 6))
+
+    def forward(self, x):
+        q = self.q(x).unflatten(-1, (8, 8)).transpose(1, 2)
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, self.bias)
+
+
+class Resized(torch.nn.Module):
+    """Images of other sizes, by each of torch's ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
+
+    def forward(self, x):
+        y, other = self.conv(x), torch.nn.functional.interpolate
+        return (other(y, scale_factor=2), other(y, size=(7, 9), mode="bilinear"), other(y, size=(5, 5), mode="nearest-exact"),
+                other(y, scale_factor=1.5, mode="bilinear", align_corners=True), other(y, scale_factor=2, mode="bicubic"),
+                other(y[:, :, 0], size=11, mode="linear"))
+
+
 class WithLoss(torch.nn.Module):
     """The model and one number that it is trained by."""
 
@@ -136,6 +162,8 @@ CASES = {
     "repeated": (lambda: (Repeated(), (torch.randn(8, 16),)), "", [("weight==", "S(0)", "S(2)")]),
     "windowed": (lambda: (Windowed(), (torch.randn(8, 12, 16),)), "", [("x==", "S(0)", "B"), ("*.weight==", "B", "S(0)")]),
     "windowed step": (lambda: (Windowed(), (torch.randn(8, 12, 16),)), "--loss mse:output:0", ("dp", "tp")),
+    "biased step": (lambda: (Biased(), (torch.randn(8, 6, 16),)), "--loss mse:output:0", ("dp", "tp")),
+    "resized": (lambda: (Resized(), (torch.randn(8, 3, 6, 8),)), "", [("x==", "S(0)", "B"), ("conv.weight==", "B", "S(0)")]),
     "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
