@@ -134,6 +134,18 @@ def rms_norm(site: Site, x: Tensor, w: Tensor) -> Tensor:
     return (v * torch.rsqrt(square + site.get("epsilon", 1e-5))).to(x.dtype) * w
 
 
+@op("GroupNormalization", "InstanceNormalization")
+def group_norm(site: Site, x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    """Of an instance each channel is a group; of channels a rank has whole groups."""
+    channels = site.shapes[0][1]
+    groups = site.get("num_groups", channels) * x.shape[1] // channels
+    v = x.to(torch.float64 if x.dtype == torch.float64 else torch.float32).reshape(x.shape[0], groups, -1)
+    d = v - v.mean(-1, keepdim=True)
+    n = (d * torch.rsqrt(d.square().mean(-1, keepdim=True) + site.get("epsilon", 1e-5))).reshape(x.shape).to(x.dtype)
+    column = [-1] + [1] * (x.ndim - 2)
+    return n * w.reshape(column) + b.reshape(column)
+
+
 @op("BatchNormalization")
 def batch_norm(site: Site, x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor) -> Results:
     def column(v: Tensor) -> Tensor:
