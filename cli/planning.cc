@@ -436,7 +436,7 @@ Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timin
       const auto number = [](double value) { return value > 0 ? FormatDouble(value) : std::string(); };
       log += StrCat(FormatDouble(std::round(state.seconds * 1e3) / 1e3), ",", number(state.cost), ",",
                     number(state.lower_bound), "\n");
-      tell(StrCat("planning: step time ", FormatSeconds(state.cost),
+      tell(StrCat("planning: sum of prices ", FormatSeconds(state.cost),
                   state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : ""));
     };
   }

@@ -186,10 +186,6 @@ double InsideBytes(const RuleInstance& instance, const Candidate& candidate, con
       .bytes;
 }
 
-double LaunchSeconds(const DeviceSpec& device) {
-  return device.queued_launch_seconds ? device.queued_launch_seconds->value : device.launch_seconds.value;
-}
-
 // Attention kernels reach less of the peak than the products they are made of, and compute scores again: as the
 // operators of attention and of its derivatives are priced. A product by itself may take less, but not with the softmax
 // between, whose traffic the kernel saves.
@@ -209,7 +205,7 @@ double FusedSeconds(const RuleInstance& instance, const Candidate& candidate, co
   const double inside_bytes = InsideBytes(instance, candidate, mesh, fusion);
   const double inside = ByteSeconds(device, inside_bytes), outside = ByteSeconds(device, work.bytes - inside_bytes);
   const double kernel = std::max(fusion.anchor ? flops : flops - inside, outside);
-  return (kernel + (fusion.launches ? LaunchSeconds(device) : 0)) * correction;
+  return (kernel + (fusion.launches ? QueuedLaunchSeconds(device) : 0)) * correction;
 }
 
 constexpr double kAmple = 1e9;  // a product of such sizes runs at its ceiling
@@ -243,7 +239,7 @@ double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Clus
     if (FlopSeconds(cluster.device, of_kernel) < FlopSeconds(cluster.device, least)) least.contraction.reset();
   }
   DeviceSpec device = cluster.device;
-  device.launch_seconds.value = fusion->launches ? LaunchSeconds(device) : 0;
+  device.launch_seconds.value = fusion->launches ? QueuedLaunchSeconds(device) : 0;
   return LeastComputeSeconds(device, least);
 }
 
@@ -286,7 +282,7 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
     // Whoever stands behind a move that is absorbed reads what was boxed in front of it, in a kernel that then begins;
     // whoever stands before writes what is boxed behind it.
     const bool passes = !fusion.results.empty() && fusion.results.front() == OpFusion::End::kInside;
-    return passes ? (traffic + (is_result ? 0 : LaunchSeconds(device))) * SampleCorrection(device, work) : 0;
+    return passes ? (traffic + (is_result ? 0 : QueuedLaunchSeconds(device))) * SampleCorrection(device, work) : 0;
   }
   if (fusion.anchor) {
     const double flops = FusedFlopSeconds(device, work, fusion);
@@ -294,7 +290,7 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
     traffic = std::max(flops, outside + traffic) - std::max(flops, outside);
   }
   const bool begins = !is_result && slot < fusion.joins.size() && fusion.joins[slot];
-  return (traffic + (begins ? LaunchSeconds(device) : 0)) * SampleCorrection(device, work);
+  return (traffic + (begins ? QueuedLaunchSeconds(device) : 0)) * SampleCorrection(device, work);
 }
 
 }  // namespace sbp

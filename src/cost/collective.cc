@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/dtype.h"
 #include "base/text.h"
 #include "cluster/collective_kind.h"
 #include "cost/cost.h"
@@ -113,7 +112,10 @@ double RingSeconds(const CollectiveCall& call, double rounds, double wire_bytes)
 }
 
 double TouchSeconds(const CollectiveCall& call, double bytes) {
-  return ComputeSeconds(call.cluster.device, {0, bytes, DType::kF32});
+  const Cluster& cluster = call.cluster;
+  const bool queued = cluster.execution == Execution::kFused && cluster.fused_scopes.empty();
+  const double launch = queued ? QueuedLaunchSeconds(cluster.device) : cluster.device.launch_seconds.value;
+  return bytes > 0 ? ByteSeconds(cluster.device, bytes) + launch : 0;
 }
 
 bool IsInnermostSplit(const NdSbp& sbp, int axis, int dim) {

@@ -56,7 +56,8 @@ double LinkRate(const LinkSpec& link);
 // Ring collectives (Thakur et al. 2005): `rounds` times n - 1 steps, of which nodes - 1 cross nodes. All adapters of a
 // node share its traffic to the next one, as the libraries' parallel rings do. `wire_bytes`: what one rank sends.
 double RingSeconds(const CollectiveCall& call, double rounds, double wire_bytes);
-// Local ones: the busiest rank reads and writes so many bytes.
+// Local ones: the busiest rank reads and writes so many bytes in one kernel, which waits in the queue where all of the
+// graph is compiled, as kernels of fused execution do.
 double TouchSeconds(const CollectiveCall& call, double bytes);
 
 }  // namespace sbp

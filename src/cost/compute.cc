@@ -97,6 +97,10 @@ double ByteSeconds(const DeviceSpec& device, double bytes) {
   return bytes / (device.memory_bandwidth.value * device.memory_efficiency.value);
 }
 
+double QueuedLaunchSeconds(const DeviceSpec& device) {
+  return device.queued_launch_seconds ? device.queued_launch_seconds->value : device.launch_seconds.value;
+}
+
 double SampleCorrection(const DeviceSpec& device, const Work& work) {
   const std::span<const OpSample> samples = SamplesOf(device, work);
   return samples.empty() ? 1 : Correction(device, work, samples);

@@ -53,6 +53,8 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
 // Seconds of the flops alone, and of so many bytes alone; neither with launch or samples.
 double FlopSeconds(const DeviceSpec& device, const Work& work);
 double ByteSeconds(const DeviceSpec& device, double bytes);
+// Of a kernel that waits in a queue or in a captured graph: what the device states, else its plain launch.
+double QueuedLaunchSeconds(const DeviceSpec& device);
 // What samples say that the roofline of the work is off by; 1 without samples.
 double SampleCorrection(const DeviceSpec& device, const Work& work);
 

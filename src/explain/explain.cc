@@ -29,7 +29,7 @@ namespace sbp {
 namespace {
 
 constexpr size_t kMostTerms = 1'000'000;  // of one criterion's prices of all candidates: a term is a line of text
-constexpr double kForcedRounding = 1e-9;  // of the step time: closer is equal
+constexpr double kForcedRounding = 1e-9;  // of the sum of prices: closer is equal
 // How many alternatives get a search of their own, and how many a plan: fewer in large graphs, where each takes longer.
 // As operands of ops in all.
 constexpr size_t kUsesForced = 18'000, kLeastForced = 3, kMostForced = 24;
@@ -208,8 +208,8 @@ std::vector<uint32_t> Alternatives(const std::vector<ExplainedCandidate>& candid
   return asked;
 }
 
-// How much more than the plan's own step time; `most`: another bound of that. Less, where the plan was chosen for its
-// schedule, which the sum of all prices is not.
+// How much more than the plan's own sum of prices; `most`: another bound of that. Less, where the plan was chosen for
+// its schedule.
 ForcedStep MoreThan(const Plan& plan, const ForcedStep& step, std::optional<double> most = {}) {
   const double now = plan.total.seconds();
   const auto rounded = [&](double more) { return std::abs(more) <= kForcedRounding * now ? 0 : more; };

@@ -43,7 +43,7 @@ struct ExplainedCandidate {
   double compute_seconds = 0;  // with what it takes to cut kernel groups around the op
   double boxing_seconds = 0;
   double extra_seconds = 0;
-  // Plans of `optimal`: how much more the step time, the sum of all prices, is with this candidate forced and
+  // Plans of `optimal`: how much more the sum of prices is with this candidate forced and
   // everything else chosen anew (strategy/optimal/what_if.h). Equal where proved; infinite where there is no such plan,
   // or none was found; below zero where the plan is not the least by that sum, as one that was chosen for its schedule.
   // The alternatives that look best are searched one by one, the others bounded together.

@@ -104,20 +104,20 @@ std::string FormatSigned(double seconds) { return StrCat(seconds < 0 ? "-" : "+"
 // What a candidate that was not chosen costs the step.
 std::string FormatMore(const ExplainedCandidate& candidate) {
   if (!candidate.forced) {
-    return FormatSigned(candidate.extra_seconds) + " on the step, all else as it is";
+    return FormatSigned(candidate.extra_seconds) + " on the sum of prices, all else as it is";
   }
   const ForcedStep& more = *candidate.forced;
   if (std::isinf(more.at_least)) return "no plan is left with it";
-  if (more.at_least == more.at_most) return FormatSigned(more.at_most) + " on the step time (proved)";
+  if (more.at_least == more.at_most) return FormatSigned(more.at_most) + " on the sum of prices (proved)";
   const bool bounds = more.at_least >= 0;  // a bound below the plan's own time says nothing
   if (std::isinf(more.at_most)) {          // not searched one by one
     const std::string here =
         candidate.extra_seconds < 0 ? "" : StrCat(FormatSigned(candidate.extra_seconds), " with all else as it is");
     if (!bounds) return here.empty() ? "not searched" : here;
-    return StrCat(FormatSigned(more.at_least), " or more on the step time", here.empty() ? "" : ", ", here);
+    return StrCat(FormatSigned(more.at_least), " or more on the sum of prices", here.empty() ? "" : ", ", here);
   }
-  if (!bounds) return StrCat("at most ", FormatSigned(more.at_most), " on the step time");
-  return StrCat(FormatSigned(more.at_least), " to ", FormatSigned(more.at_most), " on the step time");
+  if (!bounds) return StrCat("at most ", FormatSigned(more.at_most), " on the sum of prices");
+  return StrCat(FormatSigned(more.at_least), " to ", FormatSigned(more.at_most), " on the sum of prices");
 }
 
 // By which candidates are sorted, the chosen one apart: its own price for greedy, else what it costs the step at most.

@@ -58,8 +58,8 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
   for (size_t i = 0; i < plans.size(); ++i) {
     if (plans[i].plan != nullptr && (!fastest || measured[i] < measured[*fastest])) fastest = i;
   }
-  std::vector<std::vector<std::string>> rows = {{"strategy", "step", "overlapped", "compute", "boxing", "moved", "peak",
-                                                 by_schedule ? "bound of overlapped" : "bound of step", "gap",
+  std::vector<std::vector<std::string>> rows = {{"strategy", "step", "sum of prices", "compute", "boxing", "moved",
+                                                 "peak", by_schedule ? "bound of step" : "bound of sum", "gap",
                                                  "to the best", "planned in"}};
   std::string failures;
   for (size_t i = 0; i < plans.size(); ++i) {
@@ -75,7 +75,7 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
                                   : "-";
     const std::optional<double> bound = StepBound(plan, measure);
     const double gap = !bound ? 0 : by_schedule ? ScheduleGapOf(plan, steps[i]) : GapOf(plan);
-    rows.push_back({compared.name, FormatSeconds(plan.total.seconds()), FormatSeconds(steps[i]),
+    rows.push_back({compared.name, FormatSeconds(steps[i]), FormatSeconds(plan.total.seconds()),
                     FormatSeconds(plan.total.compute_seconds), FormatSeconds(plan.total.collective_seconds),
                     FormatBytes(plan.total.bytes_moved), FormatBytes(static_cast<double>(plan.memory.peak_bytes)),
                     bound ? FormatSeconds(*bound) : "-", bound ? StrCat(std::lround(100 * gap), " %") : "-", ratio,

@@ -70,9 +70,9 @@ std::vector<std::pair<std::string_view, std::pair<int64_t, int64_t>>> PartsOfBot
 
 std::string FormatTotals(const Plan& a, const Plan& b) {
   TotalsTable table;
-  table.Add("step time", a.total.seconds(), b.total.seconds(), FormatSeconds);
   const ScheduleSummary x = MakeSchedule(a).summary, y = MakeSchedule(b).summary;
-  table.Add("overlapped", x.step, y.step, FormatSeconds);
+  table.Add("step time", x.step, y.step, FormatSeconds);
+  table.Add("sum of prices", a.total.seconds(), b.total.seconds(), FormatSeconds);
   table.Add("exposed", x.exposed, y.exposed, FormatSeconds);
   table.Add("compute", a.total.compute_seconds, b.total.compute_seconds, FormatSeconds);
   table.Add("boxing", a.total.collective_seconds, b.total.collective_seconds, FormatSeconds);

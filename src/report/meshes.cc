@@ -37,11 +37,11 @@ std::string PercentOf(double part, double whole) {
 std::vector<std::string> RowOf(const MeshTrial& trial, StepMeasure measure) {
   std::vector<std::string> row(8, "-");
   row[0] = ToString(trial.mesh);
-  row[1] = trial.has_price ? FormatSeconds(trial.seconds) : "-";
   const bool planned = trial.outcome == MeshOutcome::kPlanned;
   if (planned || (trial.has_price && measure == StepMeasure::kSchedule)) {
-    row[2] = FormatSeconds(trial.overlapped_seconds);
+    row[1] = FormatSeconds(trial.overlapped_seconds);
   }
+  if (trial.has_price) row[2] = FormatSeconds(trial.seconds);
   if (planned) {
     row[3] = FormatSeconds(trial.exposed_seconds);
     row[4] = FormatBytes(static_cast<double>(trial.peak_bytes));
@@ -89,9 +89,9 @@ std::string Differences(const Plan& best, const Plan& other, StepMeasure measure
   return Join(texts, ", ");
 }
 
-// What is meant by a step.
-std::string_view Step(StepMeasure measure) {
-  return measure == StepMeasure::kSchedule ? "an overlapped step" : "a step";
+// What is compared, with its verb.
+std::string_view StepTakes(StepMeasure measure) {
+  return measure == StepMeasure::kSchedule ? "a step takes" : "the sum of prices is";
 }
 
 std::string Reasons(const Plan& best, const Plan& other, StepMeasure measure) {
@@ -100,10 +100,10 @@ std::string Reasons(const Plan& best, const Plan& other, StepMeasure measure) {
   const std::string name = ToString(other.mesh);
   std::string text = StrCat(ToString(best.mesh), " is best: ");
   if (difference > kLeastShare * step) {
-    text += StrCat(Step(measure), " takes ", FormatSeconds(difference), " (", PercentOf(difference, other_step),
+    text += StrCat(StepTakes(measure), " ", FormatSeconds(difference), " (", PercentOf(difference, other_step),
                    ") less than on ", name, ", the next best");
   } else {
-    text += StrCat(Step(measure), " takes as long on ", name, ", the next best");
+    text += StrCat(StepTakes(measure), " the same on ", name, ", the next best");
   }
   if (const std::string parts = Differences(best, other, measure, difference); !parts.empty())
     text += StrCat(", which takes ", parts);
@@ -138,9 +138,8 @@ std::string Failures(const MeshChoice& choice) {
 
 std::string FormatMeshes(const MeshChoice& choice) {
   const bool schedules = choice.measure == StepMeasure::kSchedule;
-  std::vector<std::vector<std::string>> rows = {{"mesh", "step", "overlapped", "exposed", "peak",
-                                                 schedules ? "bound of overlapped" : "bound of step", "gap",
-                                                 "outcome"}};
+  std::vector<std::vector<std::string>> rows = {{"mesh", "step", "sum of prices", "exposed", "peak",
+                                                 schedules ? "bound of step" : "bound of sum", "gap", "outcome"}};
   for (const MeshTrial& trial : choice.trials) rows.push_back(RowOf(trial, choice.measure));
   std::string text;
   for (const SizeTrial& size : choice.too_few) {
@@ -153,7 +152,7 @@ std::string FormatMeshes(const MeshChoice& choice) {
   } else if (choice.trials.size() > 1 && choice.trials[1].outcome == MeshOutcome::kPruned) {
     const MeshTrial& next = choice.trials[1];
     text += StrCat(ToString(choice.trials[0].mesh), " is best: on ", ToString(next.mesh), ", the next best, no ",
-                   schedules ? "overlapped step" : "step", " takes less than ",
+                   schedules ? "step takes" : "sum of prices is", " less than ",
                    FormatSeconds(next.StepBound(choice.measure).value_or(0)), "\n");
   }
   if (const std::optional<double> bound = choice.StepBound()) {

@@ -13,10 +13,10 @@
 
 namespace sbp {
 
-// The human summary that `infer` prints: step time split into compute and collectives, the step as it is executed (with
-// the physical part of the plan, where it has one, as `run --backend fake` plays it), collectives by kind, the five
-// dearest with their reasons, time by op type and by scope, peak memory split and its largest holders, replicated
-// tensors, warnings.
+// The human summary that `infer` prints: the time of the step as it is executed (with the physical part of the plan,
+// where it has one, as `run --backend fake` plays it), the sum of prices split into compute and collectives,
+// collectives by kind, the five dearest with their reasons, time by op type and by scope, peak memory split and its
+// largest holders, replicated tensors, warnings.
 struct SummaryOptions {
   Notation notation = Notation::kSbp;
   size_t dearest = 5;
@@ -31,7 +31,7 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
 // seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
 // (schedule/schedule.h), with the bound of all schedules and the gap to it; seconds_per_step, lower_bound_seconds and
-// gap are of the sum of all prices; `measure` ("schedule", "sum") says which of both plans are compared by
+// gap are of the sum of prices; `measure` ("schedule", "sum") says which of both plans are compared by
 // (schedule/measure.h). Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes, with both
 // bounds, `meshes_measure`, and both bounds of all meshes.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings,
@@ -72,8 +72,8 @@ struct ComparedPlan {
   double planning_seconds = 0;
   std::string mesh;
 };
-// One line a plan: step time, the step as it is executed, compute, collectives, bytes moved, peak, bound, gap; the
-// fastest is marked. Bound, gap and the fastest are by the measure of the plans (schedule/measure.h).
+// One line a plan: the step as it is executed, the sum of prices, compute, collectives, bytes moved, peak, bound, gap;
+// the fastest is marked. Bound, gap and the fastest are by the measure of the plans (schedule/measure.h).
 std::string FormatComparison(std::span<const ComparedPlan> plans);
 // {"plans": [{"strategy", "seconds_per_step", ..., "error"}]}: the numeric fields of row `infer`.
 std::string ComparisonJson(std::span<const ComparedPlan> plans);

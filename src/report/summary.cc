@@ -103,7 +103,7 @@ std::vector<std::string> KernelsRow(const Plan& plan) {
   return {"kernels", FormatCount(count), text};
 }
 
-// Of the step as it is executed: step time, above, is what its parts add up to.
+// Of the step as it is executed.
 std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& schedule) {
   std::string text = StrCat("compute and collectives side by side: exposed ", FormatSeconds(schedule.exposed), " of ",
                             FormatSeconds(schedule.collectives), " of collectives");
@@ -119,7 +119,7 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
     text += StrCat("; no plan takes less than ", FormatSeconds(*plan.schedule_bound_seconds), ", gap ",
                    GapPercent(ScheduleGapOf(plan, schedule.step)));
   }
-  return {"overlapped", FormatSeconds(schedule.step), text};
+  return {"step time", FormatSeconds(schedule.step), text};
 }
 
 // Of the phase in which a training step computes again.
@@ -159,9 +159,12 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   const double wire = std::max(0.0, total.collective_seconds - local.seconds);
   std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
   if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
-  rows.push_back({"step time", FormatSeconds(seconds), shares});
-  if (const ScheduleSummary schedule = MakeSchedule(plan).summary; schedule.collectives > 0) {
+  const ScheduleSummary schedule = MakeSchedule(plan).summary;
+  if (schedule.collectives > 0) {
     rows.push_back(ScheduleRow(plan, schedule));
+    rows.push_back({"sum of prices", FormatSeconds(seconds), shares});
+  } else {  // nothing runs beside compute: both are the same
+    rows.push_back({"step time", FormatSeconds(schedule.step), shares});
   }
   for (const TimeShare& phase : TimeByPhase(plan)) {
     rows.push_back(
@@ -177,9 +180,8 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
                            FormatSeconds(seconds - micro))});
   }
   if (plan.has_bound) {
-    rows.push_back(
-        {"lower bound", FormatSeconds(plan.lower_bound_seconds),
-         StrCat("of step time, the sum of all prices; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
+    rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
+                    StrCat("of the sum of prices; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
   }
   if (const std::vector<std::string> layers = LayersRow(plan); !layers.empty()) rows.push_back(layers);
   if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
@@ -215,7 +217,7 @@ std::string CollectiveLines(const Plan& plan) {
   return "\n" + AlignColumns(rows, {false, true, true, true}, 0);
 }
 
-// The largest shares of the step time, the rest summed. `title`: "compute by op type".
+// The largest shares of the sum of prices, the rest summed. `title`: "compute by op type".
 std::string TimeShares(std::string_view title, const std::vector<TimeShare>& shares, double step, size_t shown) {
   std::vector<std::vector<std::string>> rows = {{std::string(title), "ops", "time", "share"}};
   const auto add = [&](const TimeShare& share) {

@@ -137,7 +137,7 @@ def numbers_are_the_plans(browser, inputs):
         [...list.querySelectorAll('dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])))""")
     expect_equal(len(lists), 2, "plans of the page")
     for plan, seen in enumerate(lists):
-        expect_equal(seen["step"], told["overlapped"][plan], f"step of plan {plan}")
+        expect_equal(seen["step"], told["step time"][plan], f"step of plan {plan}")
         expect_equal(seen["exposed communication"], told["exposed"][plan], f"exposed of plan {plan}")
     page.close()
 

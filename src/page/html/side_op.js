@@ -131,7 +131,7 @@ function isSearched({candidates}) {
 }
 
 /**
- * What it costs the step time, the sum of all prices, with the candidate forced and all else chosen anew; "": the page holds
+ * How much more the sum of prices is with the candidate forced and all else chosen anew; "": the page holds
  * no search of it. Below zero where the plan was chosen for its schedule.
  */
 function forcedText({forced, chosen}) {
@@ -172,7 +172,7 @@ function candidateTable(model, entry) {
     body.append(...candidateRows(model, entry, candidates.slice(FIRST_CANDIDATES)));
     more.remove();
   }}, `${candidates.length - FIRST_CANDIDATES} more`);
-  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step, all else as it is", "op", "boxing around", ...(isSearched(entry) ? ["step time, if forced"] : [])]
+  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "sum of prices, all else as it is", "op", "boxing around", ...(isSearched(entry) ? ["sum, if forced"] : [])]
       .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
 }
 
@@ -189,8 +189,8 @@ function regret(entry) {
 function forcedNote(page, model, entry, op) {
   if (!isSearched(entry)) return "Forcing a candidate, with all else chosen anew, is searched for the dearest ops of each type.";
   const other = entry.first === op ? null : [" Searched for ", link(page, model, "op", entry.first), `, the first of ${entry.ops} that lie alike.`];
-  return ["If forced: how much more the step time, the sum of all prices, is with that candidate and all else chosen anew. ",
-    "It is less where the plan was chosen for its overlapped step.", other];
+  return ["If forced: how much more the sum of prices is with that candidate and all else chosen anew. ",
+    "It is less where the plan was chosen for its step time.", other];
 }
 
 function alternatives(page, model, op) {

@@ -33,7 +33,7 @@ const MEASURES = [
       rest: costs.rest.cut + costs.rest.local + costs.rest.exposed})},
   {id: "sum", title: "Time: compute and all communication", show: seconds, part: "communication",
     total: ({head: {summary}}) => summary.compute_seconds + summary.collective_seconds,
-    note: (_model) => "the sum of all prices, as if nothing overlapped",
+    note: (_model) => "the sum of prices, as if nothing overlapped",
     columns: (costs) => ({sizes: added(costs.compute, costs.cut, costs.local, costs.wire), parts: costs.wire,
       rest: costs.rest.cut + costs.rest.local + costs.rest.wire})},
   {id: "exposed", title: "Exposed communication", show: seconds, part: null, total: ({schedule}) => schedule.summary.exposed,

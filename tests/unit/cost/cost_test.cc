@@ -127,6 +127,30 @@ TEST(Collective, FallBackByHand) {
             "latency and bandwidth of inner and outer, 2 nodes x 2");
 }
 
+// Within a compiled graph a local move waits in the queue as any other kernel; a collective over links does not.
+TEST(Collective, LocalMovesOfACompiledGraphAreQueued) {
+  Cluster cluster = Simple();
+  cluster.device.queued_launch_seconds = {0.25e-6, "test"};
+  const auto launch = [&](CollectiveKind kind, double touched) {
+    return CollectiveTime(cluster, kind, 4, {1, 4}, 400, 0) - touched / 0.5e9;
+  };
+  const auto expect_all = [&](double seconds) {
+    EXPECT_NEAR(launch(CollectiveKind::kSlice, 200), seconds, 1e-12);
+    EXPECT_NEAR(launch(CollectiveKind::kFill, 400), seconds, 1e-12);
+    EXPECT_NEAR(launch(CollectiveKind::kPad, 500), seconds, 1e-12);
+  };
+  expect_all(1e-6);  // eager
+  const double all_reduce = CollectiveTime(cluster, CollectiveKind::kAllReduce, 4, {1, 4}, 400, 0);
+  cluster.execution = Execution::kFused;
+  expect_all(0.25e-6);
+  EXPECT_EQ(CollectiveTime(cluster, CollectiveKind::kAllReduce, 4, {1, 4}, 400, 0), all_reduce);
+  cluster.fused_scopes = {"layers.*"};  // between what is compiled: not known to be in its queue
+  expect_all(1e-6);
+  cluster.fused_scopes.clear();
+  cluster.device.queued_launch_seconds.reset();
+  expect_all(1e-6);
+}
+
 TEST(Collective, CurvesBeatTheFallBack) {
   Cluster cluster = Simple();
   cluster.samples = {{CollectiveKind::kAllGather, 1, 4, 100, 1, "m"},

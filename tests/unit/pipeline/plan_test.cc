@@ -296,7 +296,8 @@ TEST_F(PlanTest, ExplainPricesEveryCandidate) {
   ASSERT_TRUE(text.ok());
   const std::string answer = text->substr(0, text->find("\n\n") + 1);  // first of all
   EXPECT_LE(std::count(answer.begin(), answer.end(), '\n'), 15);
-  for (const char* part : {"\nchosen ", "\nbecause ", "\npinned ", "\nnext best ", "\ncauses ", "on the step"}) {
+  for (const char* part :
+       {"\nchosen ", "\nbecause ", "\npinned ", "\nnext best ", "\ncauses ", "on the sum of prices"}) {
     EXPECT_NE(answer.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(text->find("copy-cost"), std::string::npos);  // another criterion

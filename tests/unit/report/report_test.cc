@@ -25,10 +25,10 @@ TEST(Summary, OneScreen) {
       FormatSummary(plan),
       "models/transformer.onnx: 67 ops on mesh data=2,model=4 (8 devices, 8xH100), strategy greedy by bytes\n"
       "\n"
-      "step time    33.2 ms  compute 29.2 ms (88 %), collectives 4.00 ms (12 %)\n"
-      "overlapped   33.2 ms  compute and collectives side by side: exposed 4.00 ms of 4.00 ms of collectives\n"
-      "bytes moved  1.60 GB  sent by all ranks in one step\n"
-      "peak memory  12.3 GB  per device: parameters 10.0 GB, activations 2.20 GB, boxing buffers 100 MB; during "
+      "step time      33.2 ms  compute and collectives side by side: exposed 4.00 ms of 4.00 ms of collectives\n"
+      "sum of prices  33.2 ms  compute 29.2 ms (88 %), collectives 4.00 ms (12 %)\n"
+      "bytes moved    1.60 GB  sent by all ranks in one step\n"
+      "peak memory    12.3 GB  per device: parameters 10.0 GB, activations 2.20 GB, boxing buffers 100 MB; during "
       "\"/model/head/logits\"\n"
       "\n"
       "compute by op type  ops     time  share\n"
@@ -207,11 +207,11 @@ TEST(Compare, SideBySide) {
   const std::vector<ComparedPlan> plans = {
       {"einsum", &b, "", 0.002}, {"greedy", &a, "", 0.001}, {"optimal", nullptr, "no memory"}};
   EXPECT_EQ(FormatComparison(plans),
-            "strategy     step  overlapped  compute   boxing    moved     peak  bound of step  gap  to the best  "
+            "strategy     step  sum of prices  compute   boxing    moved     peak  bound of sum  gap  to the best  "
             "planned in\n"
-            "einsum    69.2 ms     33.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB              -    -       x 2.08     "
+            "einsum    33.2 ms        69.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB             -    -       x 2.08     "
             "2.00 ms\n"
-            "greedy    33.2 ms     33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB              -    -      fastest     "
+            "greedy    33.2 ms        33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB             -    -      fastest     "
             "1.00 ms\n"
             "optimal: no plan: no memory\n");
   const nlohmann::json json = nlohmann::json::parse(ComparisonJson(plans));
