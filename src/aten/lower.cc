@@ -1,6 +1,7 @@
 #include "aten/lower.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,6 +32,23 @@ constexpr std::string_view kOperands = "_operands", kSymbolic = "_symbolic";
 // Of whatever library: ops of torch alone name their operands.
 bool IsForeign(const Op& op) { return op.attributes->Find(kOperands) != nullptr; }
 
+constexpr std::string_view kKnownSizes =
+    "write the model with a size that is known (a mask in place of nonzero, a capacity)";
+
+// Has it a symbol of a size that data decide, as torch.export names them: u0, u1, ...?
+bool HasSizeOfData(std::string_view expression) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  for (size_t i = 0; i < expression.size();) {
+    size_t end = i;
+    while (end < expression.size() && is_word(expression[end])) ++end;
+    const std::string_view word = expression.substr(i, end - i);
+    if (word.size() > 1 && word[0] == 'u' && std::ranges::all_of(word.substr(1), is_digit)) return true;
+    i = end + 1;
+  }
+  return false;
+}
+
 // A number, or a list of them, in place of the texts of expressions.
 Status BindSizes(const SizeOf& size_of, Attributes& attributes) {
   const AttributeValue* symbolic = attributes.Find(kSymbolic);
@@ -45,7 +63,11 @@ Status BindSizes(const SizeOf& size_of, Attributes& attributes) {
     if (texts == nullptr) return BadInput(StrCat("attribute ", Quote(name), " is no list of sizes"));
     std::vector<int64_t> sizes;
     for (const std::string& text : *texts) {
-      SBP_ASSIGN_OR_RETURN(sizes.emplace_back(), size_of(text));
+      const Result<int64_t> size = size_of(text);
+      if (!size.ok() && HasSizeOfData(text))
+        return BadInput(StrCat(Quote(name), " has the size ", text, ", which data decide; ", kKnownSizes));
+      if (!size.ok()) return size.status();
+      sizes.push_back(*size);
     }
     if (is_list) {
       attributes.Set(name, std::move(sizes));
@@ -209,9 +231,7 @@ class Lowering {
     for (const TensorId id : op.outputs) {
       if (id.valid() && !graph_.tensor(id).type.is_static()) {
         return BadInput(StrCat("the size of its result ", Quote(graph_.tensor(id).name), ", ",
-                               sbp::ToString(graph_.tensor(id).type),
-                               ", is decided by data; write the model with a size that is known (a mask in place of "
-                               "nonzero, a capacity)"));
+                               sbp::ToString(graph_.tensor(id).type), ", is decided by data; ", kKnownSizes));
       }
     }
     return QueryWithValues(graph_, op, operands);

@@ -66,6 +66,34 @@ TEST_F(LowerTest, SizesOverSymbolsBecomeNumbers) {
   EXPECT_THAT(Lower("aten::split.Tensor", {"x"}, {DType::kF32, {4, 4}}), HasSubstr("value=[4]"));
 }
 
+TEST_F(LowerTest, ASizeThatDataDecideIsNamed) {
+  Operands({"self"});
+  attributes_.Set("split_size", std::vector<std::string>{"(u0 + 1)"});
+  attributes_.Set("dim", int64_t{1});
+  attributes_.Set("_symbolic", std::vector<std::string>{"split_size"});
+  EXPECT_THAT(Lower("aten::split.Tensor", {"x"}, {DType::kF32, {4, 4}}),
+              HasSubstr("\"split_size\" has the size (u0 + 1), which data decide; write the model"));
+  attributes_.Set("split_size", std::vector<std::string>{"(up + s0)"});
+  EXPECT_THAT(Lower("aten::split.Tensor", {"x"}, {DType::kF32, {4, 4}}), HasSubstr("unknown symbol"));
+}
+
+TEST_F(LowerTest, OfTwoListsTheFirstIsWrittenOneByOne) {
+  Operands({"a", "a", "b", "b"});
+  const std::string dump = Lower("aten::two", {"x", "w", "x", "w"}, {DType::kF32, {4, 6}},
+                                 "op aten::two(Tensor a0, Tensor a1, Tensor[] b) -> Tensor y\n"
+                                 "  expand\n    y = MatMul(a0, a1) + MatMul(b[0], b[1])\n");
+  EXPECT_THAT(dump, HasSubstr("MatMul(x, w)"));
+  EXPECT_THAT(dump, HasSubstr("Add("));
+}
+
+// Other names of an op take its row; complex numbers are pairs.
+TEST_F(LowerTest, AliasesAndComplexNumbers) {
+  Operands({"self", "other"});
+  EXPECT_THAT(Lower("aten::subtract.Tensor", {"x", "x"}, {DType::kF32, {4, 6}}), HasSubstr("Sub(x, x)"));
+  Operands({"real", "imag"});
+  EXPECT_THAT(Lower("aten::complex", {"x", "x"}, {DType::kC64, {4, 6}}), HasSubstr("f32[4,6,2]"));
+}
+
 TEST_F(LowerTest, AllOpsWithoutARowAreListed) {
   Operands({"self"});
   const std::string message = Lower("aten::no_such_op", {"x"}, {DType::kF32, {4, 6}});
