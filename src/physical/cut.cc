@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "boxing/boxing.h"
+#include "boxing/search.h"
 #include "cluster/cluster.h"
 #include "cost/cost.h"
 #include "graph/cut.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "memory/memory.h"
 #include "physical/physical.h"
 #include "plan/ends.h"
@@ -53,6 +56,20 @@ std::vector<Transition> KeptTransitions(const Plan& plan, const CutResult& cut) 
   return kept;
 }
 
+// As the part's own execution pays for them: local moves wait in no queue.
+void PriceSteps(Plan& part) {
+  for (Transition& transition : part.transitions) {
+    const TensorType& type = part.graph.tensor(transition.tensor).type;
+    transition.seconds = 0;
+    for (BoxingStep& step : transition.steps) {
+      step.seconds = CollectiveTime(part.cluster, step.kind, part.mesh.size(step.axis),
+                                    AxisGroupShape(part.cluster, part.mesh, step.axis), step.tensor_bytes,
+                                    RunBytes(type, step.from, step.to, part.mesh, step.axis));
+      transition.seconds += step.seconds;
+    }
+  }
+}
+
 }  // namespace
 
 Plan CutPlan(const Plan& plan, TensorId until) {
@@ -93,6 +110,7 @@ Plan CutPlan(const Plan& plan, TensorId until) {
     if (cut.tensors[t].valid()) part.source_layouts.push_back(plan.source_layouts[t]);
   }
   part.transitions = KeptTransitions(plan, cut);
+  if (fused) PriceSteps(part);
   part.output_layouts = OutputLayoutsOf(part);
   for (const Transition& transition : part.transitions) {
     part.total.collective_seconds += transition.seconds;

@@ -116,7 +116,7 @@ TEST(Collective, FallBackByHand) {
       {CollectiveKind::kSendRecv, 2, {2, 1}, 1e-6 + 10e-6 + 0.1},
       {CollectiveKind::kSlice, 4, {1, 4}, 1e-6 + 2 * 0.25e9 / 0.5e9},
       {CollectiveKind::kFill, 4, {1, 4}, 1e-6 + 1e9 / 0.5e9},
-      {CollectiveKind::kPad, 4, {1, 4}, 1e-6 + 1.25e9 / 0.5e9},
+      {CollectiveKind::kPad, 4, {1, 4}, 2e-6 + 1.5e9 / 0.5e9},  // filled, then the part copied
       {CollectiveKind::kAllReduce, 1, {1, 1}, 0},
   };
   for (const auto& row : kRows) {
@@ -137,7 +137,7 @@ TEST(Collective, LocalMovesOfACompiledGraphAreQueued) {
   const auto expect_all = [&](double seconds) {
     EXPECT_NEAR(launch(CollectiveKind::kSlice, 200), seconds, 1e-12);
     EXPECT_NEAR(launch(CollectiveKind::kFill, 400), seconds, 1e-12);
-    EXPECT_NEAR(launch(CollectiveKind::kPad, 500), seconds, 1e-12);
+    EXPECT_NEAR(launch(CollectiveKind::kPad, 600), 2 * seconds, 1e-12);
   };
   expect_all(1e-6);  // eager
   const double all_reduce = CollectiveTime(cluster, CollectiveKind::kAllReduce, 4, {1, 4}, 400, 0);
