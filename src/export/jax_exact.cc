@@ -54,9 +54,13 @@ Status CheckJaxOps(const Plan& plan) {
     text += StrCat(text.empty() ? "" : "; ", names.size(), " of type ", type, ", first ", Quote(names.front()));
   }
   if (text.empty()) return OkStatus();
-  return BadInput(StrCat("the program for JAX does not compute ops ", text,
-                         plan.options.train.empty() ? "; --annotate does not mind"
-                                                    : "; plan with --decompose, which expands ops into primitives"));
+  std::string_view remedy = "; --annotate does not mind";
+  if (!plan.options.train.empty()) {
+    // Ops that are left of a step which is expanded already have no smaller ones.
+    remedy =
+        TrainingFlag(plan, "decompose").empty() ? "; plan with --decompose, which expands ops into primitives" : "";
+  }
+  return BadInput(StrCat("the program for JAX does not compute ops ", text, remedy));
 }
 
 Status CheckJaxLayout(const Plan& plan, TensorId id, NdSbp layout) {
