@@ -44,7 +44,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRoundsOfSides = 7;
 constexpr size_t kFewOpsOfRounds = 1500;
-constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something
+constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something, ...
+constexpr double kFar = 0.04;              // ... unless its step is so much, a share, above the bound
 constexpr size_t kDearOpsOfRounds =
     1500;  // of so many, those by sides only where a round cannot look at all candidates
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
@@ -88,7 +89,7 @@ class OverlapSearch {
     RaiseBound(searches, gain_of_free);
     const double bounded = step();
     if (may_gain()) SearchBySides(dear ? 1 : kRoundsWithoutGain);
-    if (may_gain() && !dear && (!many_ops || step() == bounded)) SearchInRounds();
+    if (may_gain() && !dear && (!many_ops || step() == bounded || IsFar())) SearchInRounds();
     share_of_time_ = 1;
     const double searched = step();
     if (searched < bounded && !IsNear()) RaiseBound(searches, gain_of_free);  // the new plans know other forms
@@ -125,6 +126,7 @@ class OverlapSearch {
            static_cast<double>(plan.memory.peak_bytes) <= kRoomLeft * static_cast<double>(*options_.memory_limit);
   }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
+  bool IsFar() const { return step() - bound_ > kFar * step(); }
 
   // Can a round look at all candidates?
   bool FitsWhole() const {
