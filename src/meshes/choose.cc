@@ -31,6 +31,7 @@ constexpr double kMostWork = 600'000;
 constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
 constexpr double kWorkOfLarge = 0.15, kWorkOfPressed = 2;
+constexpr int64_t kShortWork = 15'000;  // candidates of all ops: to search among so few is short, under any limit
 
 // An error that only says that this mesh is none to plan on.
 bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
@@ -307,12 +308,15 @@ class Chooser {
     } else {
       request.strategy.values["threads"] = static_cast<int64_t>(threads);
       request.strategy.explains = explains;
-      if (request.strategy.start_signatures.empty() && row.look->known) {
+      // A start that does not fit leads a search astray, and of few candidates one is short without.
+      const bool is_pressed = rows_.size() > 1 && IsPressed(row);
+      const bool starts = !is_pressed || row.look->work > kShortWork;
+      if (request.strategy.start_signatures.empty() && row.look->known && starts) {
         BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
         request.strategy.start_bound_seconds = row.look->bound;
       }
       if (options_.refines) request.strategy.start_bound_seconds = row.look->bound;
-      if ((row.look->is_large && (is_long_ || options_.refines)) || (rows_.size() > 1 && IsPressed(row))) {
+      if ((row.look->is_large && (is_long_ || options_.refines)) || (is_pressed && starts)) {
         request.strategy.values["effort"] = effort_ * kShareOfLarge;
         request.num_ways = 0;  // what it begins with has seen those
       }
