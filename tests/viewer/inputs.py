@@ -100,6 +100,10 @@ class Inputs:
     def _mlp(self):
         return self._planned("mlp", MLP, "--mesh", "data=2,model=4", "--strategy", "einsum", "--pin", "w1=(B, S(1))")
 
+    def _sliced(self):
+        """A slice stands before a collective, on the way to one layout."""
+        return self._planned("sliced", MLP, "--mesh", "data=2,model=4", "--pin", "h<-(B, P(sum))", "--pin", "r<-(S(0), B)")
+
     def _mlp_other(self):
         return self._planned("mlp_other", MLP, "--mesh", "data=2,model=4", "--strategy", "replicate")
 
