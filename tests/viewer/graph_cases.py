@@ -309,8 +309,8 @@ def cut_names_keep_their_ends(browser, inputs):
             for _ in range(4):
                 page.press("+")
         page.settle()
-        page.wait("window.sizes.some(([text]) => text.includes('…'))")  # some panels are drawn a little later
         cut = {text for text, _ in page.evaluate("window.sizes") if "…" in text}
+        expect(cut or panel != "graph", "no name is cut")  # the others' boxes are as wide as ops are long
         expect(not [text for text in cut if text.endswith("…")], f"{panel}: names without their ends: {sorted(cut)[:4]}")
         expect_quiet(page)
         page.close()
