@@ -177,6 +177,11 @@ def _seen(site: Site, scores: Tensor, mask: Tensor | None, first_row: int, first
     return scores if left == -1 else scores.masked_fill(-ahead > left, -math.inf)
 
 
+def _weights(scores: Tensor) -> Tensor:
+    """Softmax of each row; zeros of one that sees no key."""
+    return torch.softmax(scores, -1).masked_fill((scores == -math.inf).all(-1, keepdim=True), 0)
+
+
 def _capped(site: Site, scores: Tensor) -> Tensor:
     cap = site.get("softcap", 0.0)
     return torch.tanh(scores / cap) * cap if cap else scores
@@ -192,7 +197,7 @@ def attention(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None =
     scale = site.get("scale")
     scores = q @ k.transpose(2, 3) * (q.shape[3]**-0.5 if scale is None else scale)
     scores = _seen(site, _capped(site, scores), mask, site.boxes[0][2][0])
-    return torch.softmax(scores, -1) @ v, None, None, None, torch.logsumexp(scores.to(torch.float32), -1)
+    return _weights(scores) @ v, None, None, None, torch.logsumexp(scores.to(torch.float32), -1)
 
 
 @op("sbp::FlashAttention")
@@ -203,7 +208,7 @@ def flash_attention(site: Site, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | 
         raise site.refuse("lengths and sinks are not computed")
     scores = _capped(site, q @ k.unsqueeze(2).transpose(3, 4) * site.get("scale", 1.0))
     scores = _seen(site, scores, mask, site.boxes[0][3][0])
-    return torch.softmax(scores, -1) @ v.unsqueeze(2), torch.logsumexp(scores.to(torch.float32), -1)
+    return _weights(scores) @ v.unsqueeze(2), torch.logsumexp(scores.to(torch.float32), -1)
 
 
 @op("sbp::AttentionScoresGrad")
