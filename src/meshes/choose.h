@@ -65,14 +65,15 @@ struct MeshSearchOptions {
 // Strategies that search (StrategyRow::has_bound): all meshes are looked at, coarse ones first, whose plans finer ones
 // begin with. Meshes of too many candidates get their bounds so, as far as those exclude them. Others' bounds of
 // schedules take as long as a look; where planning is long, the next meshes to be planned get theirs from that, and the
-// rest meanwhile. Then meshes are planned two at a time, by the price of what was found at
-// a glance, until each is planned or excluded: its bound is not below the price of the `keep`-th best plan by more than
-// the search's gap (--gap), or no plan on it fits. So no mesh is dropped whose plan would be better than those that are
-// kept by more than that. Where planning is long (large graphs, three and more axes) it ends when the effort is spent
-// that all meshes have together, some ten times one mesh's --effort; meshes that are left were only looked at, and say
-// so. Meshes whose networks are too large to hold all candidates (network_size.h) are planned with a twentieth of the
-// effort, from the plans of coarser ones or from those that requests begin with (refines). Other strategies plan each
-// mesh; the best get a bound where one is wanted.
+// rest meanwhile, but for meshes on which the memory limit presses, whose bounds would take as long as plans. Then
+// meshes are planned two at a time, by the price of what was found at a glance, until each is planned or excluded: its
+// bound is not below the price of the `keep`-th best plan by more than the search's gap (--gap), or no plan on it fits.
+// So no mesh is dropped whose plan would be better than those that are kept by more than that. Where planning is long
+// (large graphs, three and more axes) it ends when the effort is spent that all meshes have together, some ten times
+// one mesh's --effort; meshes that are left were only looked at, and say so. Meshes whose networks are too large to
+// hold all candidates (network_size.h) are planned with a twentieth of the effort, from the plans of coarser ones or
+// from those that requests begin with (refines). Other strategies plan each mesh; the best get a bound where one is
+// wanted.
 //
 // Deterministic. Errors: kNoPlan where no mesh has a plan, with the words of the one that is nearest to one, or where
 // bounds say that none keeps to target_step; others of the first mesh that has them.

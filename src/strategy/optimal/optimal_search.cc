@@ -173,6 +173,7 @@ LayoutNetworkOptions OptimalSearch::NetworkOptions(bool relaxed, double copy_pri
 }
 
 // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
+// `uniform`, of that network, or null: among uniform plans alone.
 SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, double seconds, UniformSearch* uniform) {
   if (!best_ || best_->excess > 0) --searches_left_;
   SolveOptions options;

@@ -252,22 +252,29 @@ class OverlapSearch {
     const Result<CandidateLists> all = CandidateLists::All(problem_);
     if (!all.ok()) return std::nullopt;
     const std::optional<CandidateLists> chosen = ChooseForRound(*all, weights);
-    std::optional<LayoutNetwork> network = NetworkOf(weights, chosen);
-    std::optional<Assignment> found = network ? Solve(*network, nullptr) : std::nullopt;
+    std::optional<LayoutNetwork> network;
+    std::optional<UniformSearch> uniform;  // of the network: what repeats in it is found once, whatever it reserves
+    const auto solve_anew = [&]() -> std::optional<Assignment> {
+      uniform.reset();
+      network = NetworkOf(weights, chosen);
+      if (!network) return std::nullopt;
+      if (search_.uniform >= 0) uniform.emplace(*network);
+      return Solve(*network, uniform, nullptr);
+    };
+    std::optional<Assignment> found = solve_anew();
     if (!found || !options_.memory_limit) return found;
     std::vector<int64_t> held = HeldBy(*found);
     if (!presses_) {
       if (Fits(held)) return found;
       presses_ = true;
-      network = NetworkOf(weights, chosen);
-      found = network ? Solve(*network, nullptr) : std::nullopt;
+      found = solve_anew();
       if (found) held = HeldBy(*found);
     }
     for (int tightened = 0; found && !Fits(held) && tightened < kMostTightenings && !IsLate(); ++tightened) {
       const Result<std::vector<int32_t>> choice = network->Write(*found);
       if (!choice.ok() || !room_.Tighten(held, network->HeldBy(*choice))) break;
       network->Reserve(room_.bytes());
-      std::optional<Assignment> smaller = Solve(*network, &*found);
+      std::optional<Assignment> smaller = Solve(*network, uniform, &*found);
       if (!smaller) break;
       found = std::move(smaller);
       held = HeldBy(*found);
@@ -312,7 +319,8 @@ class OverlapSearch {
   }
 
   // From the best plan, and from another one if there is one.
-  std::optional<Assignment> Solve(const LayoutNetwork& network, const Assignment* other) const {
+  std::optional<Assignment> Solve(const LayoutNetwork& network, std::optional<UniformSearch>& uniform,
+                                  const Assignment* other) const {
     SolveOptions options;
     options.effort = kEffortOfRound * search_.effort;
     options.threads = search_.threads;
@@ -327,7 +335,7 @@ class OverlapSearch {
     }
     if (!starts.empty()) options.start = starts.front();
     std::optional<SolveResult> solved;
-    if (search_.uniform >= 0) solved = UniformSearch(network).Solve(starts, options);
+    if (uniform) solved = uniform->Solve(starts, options);
     if (!solved) solved = sbp::Solve(network.network(), options);
     if (solved->evaluation.forbidden || !solved->evaluation.feasible) return std::nullopt;
     Assignment assignment;

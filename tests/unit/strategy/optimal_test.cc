@@ -127,7 +127,7 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
   }
   // Of three and more that want a tensor, as ends often are, two may want the same third layout: that is priced twice
   // in the network (layout_network.h), and a better plan may be missed. Never is one below the bound.
-  EXPECT_LE(missed, count / 20);
+  EXPECT_LE(missed, wanted == Wanted::kDemands ? count / 20 : 1);
   // Copies are half of the memory of graphs this small, and only priced: a plan that fits may be missed now and then.
   if (limited) {
     EXPECT_GE(kept, count * 9 / 10);
