@@ -358,6 +358,21 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
   return explained;
 }
 
+namespace {
+
+// The only op whose name ends with `name`, as scopes are named by their ends; or an invalid id.
+OpId OpByEnd(const Graph& graph, std::string_view name) {
+  OpId found;
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    if (!NamesScope(name, graph.ops[o].name)) continue;
+    if (found.valid()) return {};
+    found = OpId(o);
+  }
+  return found;
+}
+
+}  // namespace
+
 Result<std::string> Explain(const Problem& problem, const Plan& plan, std::string_view name, bool json,
                             const ExplainFormat& format) {
   const NameIndex index(plan.graph);
@@ -367,11 +382,12 @@ Result<std::string> Explain(const Problem& problem, const Plan& plan, std::strin
     scope = ExplainScope(plan, modules, name, json, format);
     if (!scope.text.empty()) return scope.text;
   }
-  if (const OpId op = index.op(name); op.valid()) {
+  const TensorId named = index.tensor(name);
+  const bool is_named = index.op(name).valid() || named.valid() || scope.tensor.valid();
+  if (const OpId op = is_named ? index.op(name) : OpByEnd(plan.graph, name); op.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedOp explained, ExplainOp(problem, plan, op));
     return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);
   }
-  const TensorId named = index.tensor(name);
   if (const TensorId tensor = named.valid() ? named : scope.tensor; tensor.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedTensor explained, ExplainTensor(problem, plan, tensor));
     return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);

@@ -103,10 +103,13 @@ std::vector<std::string> KernelsRow(const Plan& plan) {
   return {"kernels", FormatCount(count), text};
 }
 
-// Of the step as it is executed.
-std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& schedule) {
-  std::string text = StrCat("compute and collectives side by side: exposed ", FormatSeconds(schedule.exposed), " of ",
-                            FormatSeconds(schedule.collectives), " of collectives");
+// Of the step as it is executed. `shares`: of what adds up to it where there are no collectives.
+std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& schedule, const std::string& shares) {
+  std::string text = shares;
+  if (schedule.collectives > 0) {
+    text = StrCat("compute and collectives side by side: exposed ", FormatSeconds(schedule.exposed), " of ",
+                  FormatSeconds(schedule.collectives), " of collectives");
+  }
   if (schedule.slowed > 0) text += StrCat(", compute ", FormatSeconds(schedule.slowed), " slower beside them");
   if (schedule.idle > 0) text += StrCat(", idle ", FormatSeconds(schedule.idle));
   const auto ahead = std::ranges::count_if(plan.transitions, [](const auto& t) { return t.ahead_of.valid(); });
@@ -160,12 +163,9 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
   if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
   const ScheduleSummary schedule = MakeSchedule(plan).summary;
-  if (schedule.collectives > 0) {
-    rows.push_back(ScheduleRow(plan, schedule));
-    rows.push_back({"sum of prices", FormatSeconds(seconds), shares});
-  } else {  // nothing runs beside compute: both are the same
-    rows.push_back({"step time", FormatSeconds(schedule.step), shares});
-  }
+  rows.push_back(ScheduleRow(plan, schedule, shares));
+  // Without collectives nothing runs beside compute: both are the same.
+  if (schedule.collectives > 0) rows.push_back({"sum of prices", FormatSeconds(seconds), shares});
   for (const TimeShare& phase : TimeByPhase(plan)) {
     rows.push_back(
         {"  " + phase.name, FormatSeconds(phase.seconds()),

@@ -52,10 +52,12 @@ constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of th
 constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
-constexpr double kTimeOfRounds = 0.7;       // of the time; the rest is for the bound
-constexpr double kRoomLeft = 0.8;           // of the memory limit: it does not press a plan of that peak
-constexpr int kMostTightenings = 3;         // of a round, for copies that do not fit
-constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
+constexpr double kWorthCollectives =
+    0.05;                                // what a plan with collectives must save against one without: prices err, too
+constexpr double kTimeOfRounds = 0.7;    // of the time; the rest is for the bound
+constexpr double kRoomLeft = 0.8;        // of the memory limit: it does not press a plan of that peak
+constexpr int kMostTightenings = 3;      // of a round, for copies that do not fit
+constexpr double kLeastOfRound = 0.001;  // and in the next round by sides
 
 class OverlapSearch {
  public:
@@ -80,7 +82,7 @@ class OverlapSearch {
     bound_ = BoundBySums(problem_, sum_bound_);
     const double gain_of_free = std::max(kLeastShortening, search_.uniform);
     const bool searches = !options_.only_bound;
-    const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
+    const auto may_gain = [&] { return searches && !IsNear(); };
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
     const bool dear = problem_.num_ops() >= kDearOpsOfRounds && !FitsWhole();
     if (searches && others.mix != nullptr) Offer(*others.mix, gain_of_free);
@@ -177,8 +179,10 @@ class OverlapSearch {
     Learn(offered);
     if (sides != nullptr) sides->Move(offered.plan, offered.schedule);
     if (forms_) forms_->Add(offered.plan);
-    least_ = std::min(least_, offered.schedule.summary.step);
-    if (offered.schedule.summary.step >= step() * (1 - gain)) return 0;
+    const bool brings_collectives = best_.schedule.summary.collectives == 0 && offered.schedule.summary.collectives > 0;
+    if (brings_collectives && offered_step_ >= step() * (1 - kWorthCollectives)) return 0;
+    least_ = std::min(least_, offered_step_);
+    if (offered_step_ >= step() * (1 - gain)) return 0;
     best_ = std::move(offered);
     is_new_ = true;
     return 0;
