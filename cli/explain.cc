@@ -1,4 +1,5 @@
-// explain: why an op or a tensor of a plan is laid out as it is; what a training graph keeps for its backward pass.
+// explain: a plan in numbers; why an op or a tensor of it is laid out as it is; what a training graph keeps for its
+// backward pass.
 #include "api/explain.h"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@
 #include "io/file.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
+#include "report/report.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -40,6 +42,12 @@ Status ExplainName(const ExplainFlags& flags) {
       .notation = flags.output.layout_notation(), .max_candidates = flags.max_candidates, .all = flags.all};
   SBP_ASSIGN_OR_RETURN(const std::string text, ExplainPlan(plan, rules, flags.name, flags.output.json(), format));
   return Print(text);
+}
+
+Status ExplainWhole(const ExplainFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
+  return Print(flags.output.json() ? SummaryJson(plan, {})
+                                   : FormatSummary(plan, {.notation = flags.output.layout_notation()}));
 }
 
 Status ExplainKeptTensors(const ExplainFlags& flags) {
@@ -64,12 +72,13 @@ Status ExplainKeptTensors(const ExplainFlags& flags) {
 }
 
 Status RunExplain(const ExplainFlags& flags) {
-  if (flags.kept == flags.name.empty()) {  // one of the two
-    if (!flags.kept && !flags.rules.empty()) return UsageError("--rules is for --kept; a plan holds its own");
-    return flags.kept ? ExplainKeptTensors(flags) : ExplainName(flags);
+  if (flags.kept) {
+    if (!flags.name.empty())
+      return UsageError(StrCat("--kept is of the whole graph; leave ", Quote(flags.name), " out"));
+    return ExplainKeptTensors(flags);
   }
-  return flags.kept ? UsageError(StrCat("--kept is of the whole graph; leave ", Quote(flags.name), " out"))
-                    : UsageError("OP|TENSOR|SCOPE is required, or --kept");
+  if (!flags.rules.empty()) return UsageError("--rules is for --kept; a plan holds its own");
+  return flags.name.empty() ? ExplainWhole(flags) : ExplainName(flags);
 }
 
 }  // namespace
@@ -79,7 +88,9 @@ Command SetupExplain(CLI::App& app) {
   app.add_option("plan", flags->plan, "a plan; with --kept also a training graph; - is stdin")
       ->required()
       ->type_name("PLAN");
-  app.add_option("name", flags->name, "an op, a tensor or a scope of it, or SCOPE:ROLE; not with --kept")
+  app.add_option("name", flags->name,
+                 "an op, a tensor or a scope of it, or SCOPE:ROLE, or the end of an op's name; none: the summary of "
+                 "the whole plan")
       ->type_name("OP|TENSOR|SCOPE");
   app.add_flag("--kept", flags->kept,
                "what the forward pass of a training graph keeps for the backward pass: bytes by op type and by scope, "

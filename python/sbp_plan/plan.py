@@ -23,8 +23,11 @@ _LARGEST_PAGE = 8_000_000  # characters that a notebook holds of a plan; of larg
 
 @dataclass(frozen=True)
 class Cost:
-    """A step of a plan: seconds summed over compute and collectives, bytes that a device moves, bytes at its peak."""
+    """A step of a plan. `step_seconds`: as it is executed, compute beside collectives; the two that follow are of each
+    alone, at full speed. Bytes that all ranks send, bytes at a device's peak, and what no plan's step takes less than, or
+    None where that is not known."""
 
+    step_seconds: float
     compute_seconds: float
     collective_seconds: float
     bytes_moved: float
@@ -84,6 +87,7 @@ class Plan:
     def __init__(self, document: bytes, summary: str | None = None, model: Model | None = None) -> None:
         self._document, self._summary, self._model = document, summary, model
         self._parsed: dict[str, Any] | None = None
+        self._figures: dict[str, Any] | None = None
 
     @property
     def document(self) -> dict[str, Any]:
@@ -94,10 +98,16 @@ class Plan:
 
     @property
     def cost(self) -> Cost:
-        total: dict[str, Any] = self.document.get("total", {})
-        return Cost(float(total.get("compute_seconds", 0)), float(total.get("collective_seconds", 0)),
-                    float(total.get("bytes_moved", 0)), int(self.document.get("memory", {}).get("peak_bytes", 0)),
-                    self.document.get("lower_bound_seconds"))
+        figures = self.figures
+        return Cost(figures["seconds_per_step"], figures["compute_seconds"], figures["collective_seconds"],
+                    figures["bytes_moved"], figures["peak_bytes"], figures["lower_bound_seconds"])
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What `infer --format json` prints of the plan, computed once; not to be changed."""
+        if self._figures is None:
+            self._figures = json.loads(call("explain", ["--format", "json", "--", "-"], self._document).output)
+        return self._figures
 
     @property
     def layouts(self) -> dict[str, str]:
@@ -124,13 +134,15 @@ class Plan:
                 for row in self.document.get("transitions", [])]
 
     def summary(self) -> str:
-        """What a step takes and where it goes; of a plan from a file, its table of ops."""
-        return self._summary if self._summary is not None else self.render("txt").decode()
+        """What a step takes and where it goes."""
+        if self._summary is None:
+            self._summary = call("explain", ["--", "-"], self._document).output.decode()
+        return self._summary
 
     def __repr__(self) -> str:
         model = self.document.get("model", {})
-        seconds = self.cost.compute_seconds + self.cost.collective_seconds
-        return f"<plan of {model.get('path') or 'a graph'} on {self.document.get('mesh', '?')}: {seconds:.4g} s a step>"
+        step = self.cost.step_seconds
+        return f"<plan of {model.get('path') or 'a graph'} on {self.document.get('mesh', '?')}: {step:.4g} s a step>"
 
     def __str__(self) -> str:
         return self.summary()

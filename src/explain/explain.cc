@@ -360,15 +360,21 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
 
 namespace {
 
-// The only op whose name ends with `name`, as scopes are named by their ends; or an invalid id.
-OpId OpByEnd(const Graph& graph, std::string_view name) {
-  OpId found;
+// Ops whose names end with `name`, as scopes are named by their ends.
+std::vector<OpId> OpsByEnd(const Graph& graph, std::string_view name) {
+  std::vector<OpId> found;
   for (size_t o = 0; o < graph.ops.size(); ++o) {
-    if (!NamesScope(name, graph.ops[o].name)) continue;
-    if (found.valid()) return {};
-    found = OpId(o);
+    if (NamesScope(name, graph.ops[o].name)) found.emplace_back(o);
   }
   return found;
+}
+
+Status NamesSeveral(const Graph& graph, std::string_view name, std::span<const OpId> ops) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (const OpId op : ops.first(std::min(ops.size(), kNamed))) names.push_back(Quote(graph.op(op).name));
+  return BadInput(StrCat(Quote(name), " is the end of the names of ", ops.size(), " ops: ", Join(names, ", "),
+                         ops.size() > kNamed ? ", ..." : ""));
 }
 
 }  // namespace
@@ -384,7 +390,9 @@ Result<std::string> Explain(const Problem& problem, const Plan& plan, std::strin
   }
   const TensorId named = index.tensor(name);
   const bool is_named = index.op(name).valid() || named.valid() || scope.tensor.valid();
-  if (const OpId op = is_named ? index.op(name) : OpByEnd(plan.graph, name); op.valid()) {
+  const std::vector<OpId> ends = is_named ? std::vector<OpId>() : OpsByEnd(plan.graph, name);
+  if (ends.size() > 1) return NamesSeveral(plan.graph, name, ends);
+  if (const OpId op = ends.empty() ? index.op(name) : ends.front(); op.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedOp explained, ExplainOp(problem, plan, op));
     return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);
   }

@@ -11,7 +11,6 @@
 
 #include "base/jobs.h"
 #include "base/text.h"
-#include "cluster/cluster.h"
 #include "meshes/known_plan.h"
 #include "meshes/look.h"
 #include "meshes/trial.h"
@@ -90,9 +89,8 @@ class Chooser {
       searches_ = strategy->has_bound;
       memory_limit_ = request->options.memory_limit;
       effort_ = SearchOptionsOf(request->strategy).effort;
-      const bool fused = request->cluster.execution == Execution::kFused;
       const bool schedules = SearchOptionsOf(request->strategy).objective == Objective::kSchedule;
-      measure_ = fused && schedules ? StepMeasure::kSchedule : StepMeasure::kSum;
+      measure_ = schedules ? StepMeasure::kSchedule : StepMeasure::kSum;
       gap_ = std::max(SearchOptionsOf(request->strategy).gap, kRoundingOfPrices);
       return OkStatus();
     }

@@ -128,19 +128,9 @@ Json LayersOf(const Plan& plan) {
   return json;
 }
 
-// The fields that infer and compare share.
-Json Figures(const Plan& plan) {
-  Json json = {{"seconds_per_step", plan.total.seconds()},
-               {"compute_seconds", plan.total.compute_seconds},
-               {"collective_seconds", plan.total.collective_seconds},  // with local copies
-               {"local_copy_seconds", SumLocalCopies(plan).seconds},   // slices and fills: no wire traffic
-               {"bytes_moved", plan.total.bytes_moved},
-               {"peak_bytes", plan.memory.peak_bytes},
-               {"schedule", ScheduleOf(plan)},
-               {"measure", kStepMeasureNames[static_cast<size_t>(MeasureOf(plan))]},  // which of both is minimised
-               {"lower_bound_seconds", nullptr},
-               {"gap", nullptr},
-               {"collectives", Collectives(plan)}};
+// All prices added up, with the bound of that.
+Json SumOf(const Plan& plan) {
+  Json json = {{"seconds", plan.total.seconds()}, {"lower_bound_seconds", nullptr}, {"gap", nullptr}};
   if (plan.has_bound) {
     json["lower_bound_seconds"] = plan.lower_bound_seconds;
     json["gap"] = GapOf(plan);
@@ -148,22 +138,44 @@ Json Figures(const Plan& plan) {
   return json;
 }
 
+// The fields that infer and compare share.
+Json Figures(const Plan& plan) {
+  const Json schedule = ScheduleOf(plan);
+  Json json = {{"seconds_per_step", schedule["seconds"]},
+               {"compute_seconds", plan.total.compute_seconds},
+               {"collective_seconds", plan.total.collective_seconds},  // with local copies
+               {"local_copy_seconds", SumLocalCopies(plan).seconds},   // slices and fills: no wire traffic
+               {"bytes_moved", plan.total.bytes_moved},
+               {"peak_bytes", plan.memory.peak_bytes},
+               {"schedule", schedule},
+               {"measure", kStepMeasureNames[static_cast<size_t>(MeasureOf(plan))]},  // which of both is minimised
+               {"lower_bound_seconds", schedule["lower_bound_seconds"]},
+               {"gap", schedule["gap"]},
+               {"sum", SumOf(plan)},
+               {"collectives", Collectives(plan)}};
+  return json;
+}
+
 // Null: not known, as it was not planned.
 Json Meshes(const MeshChoice& choice) {
   Json list = Json::array();
   for (const MeshTrial& trial : choice.trials) {
-    Json json = {{"mesh", ToString(trial.mesh)},   {"outcome", kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]},
-                 {"seconds_per_step", nullptr},    {"schedule_seconds", nullptr},
-                 {"exposed_seconds", nullptr},     {"compute_seconds", nullptr},
-                 {"collective_seconds", nullptr},  {"peak_bytes", nullptr},
-                 {"lower_bound_seconds", nullptr}, {"schedule_lower_bound_seconds", nullptr}};
-    if (trial.has_price) json["seconds_per_step"] = trial.seconds;
-    if (trial.has_price && choice.measure == StepMeasure::kSchedule)
-      json["schedule_seconds"] = trial.overlapped_seconds;
-    if (trial.schedule_bound_seconds) json["schedule_lower_bound_seconds"] = *trial.schedule_bound_seconds;
-    if (trial.has_bound) json["lower_bound_seconds"] = trial.bound_seconds;
-    if (trial.outcome == MeshOutcome::kPlanned) {
-      json["schedule_seconds"] = trial.overlapped_seconds;
+    const bool planned = trial.outcome == MeshOutcome::kPlanned;
+    Json json = {{"mesh", ToString(trial.mesh)},
+                 {"outcome", kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]},
+                 {"seconds_per_step", nullptr},
+                 {"exposed_seconds", nullptr},
+                 {"compute_seconds", nullptr},
+                 {"collective_seconds", nullptr},
+                 {"peak_bytes", nullptr},
+                 {"lower_bound_seconds", nullptr},
+                 {"sum", {{"seconds", nullptr}, {"lower_bound_seconds", nullptr}}}};
+    if (planned || (trial.has_price && choice.measure == StepMeasure::kSchedule))
+      json["seconds_per_step"] = trial.overlapped_seconds;
+    if (trial.has_price) json["sum"]["seconds"] = trial.seconds;
+    if (trial.schedule_bound_seconds) json["lower_bound_seconds"] = *trial.schedule_bound_seconds;
+    if (trial.has_bound) json["sum"]["lower_bound_seconds"] = trial.bound_seconds;
+    if (planned) {
       json["exposed_seconds"] = trial.exposed_seconds;
       json["compute_seconds"] = trial.total.compute_seconds;
       json["collective_seconds"] = trial.total.collective_seconds;
@@ -222,8 +234,8 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
       json["too_few"].push_back({{"devices", size.devices}, {"why", size.why}});
     const auto or_null = [](const std::optional<double>& seconds) { return seconds ? Json(*seconds) : Json(nullptr); };
     json["meshes_measure"] = kStepMeasureNames[static_cast<size_t>(choice->measure)];
-    json["meshes_lower_bound_seconds"] = or_null(choice->bound_seconds);
-    json["meshes_schedule_lower_bound_seconds"] = or_null(choice->schedule_bound_seconds);
+    json["meshes_lower_bound_seconds"] = or_null(choice->schedule_bound_seconds);
+    json["meshes_sum_lower_bound_seconds"] = or_null(choice->bound_seconds);
   }
   json["warnings"] = plan.warnings;
   json["timings"] = Json::object();

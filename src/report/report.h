@@ -30,10 +30,10 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // lower_bound_seconds, gap, replicated, timings (stage -> seconds; names that end in _bytes: bytes, as integers),
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
 // seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
-// (schedule/schedule.h), with the bound of all schedules and the gap to it; seconds_per_step, lower_bound_seconds and
-// gap are of the sum of prices; `measure` ("schedule", "sum") says which of both plans are compared by
-// (schedule/measure.h). Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes, with both
-// bounds, `meshes_measure`, and both bounds of all meshes.
+// (schedule/schedule.h), with the bound of all schedules and the gap to it, which seconds_per_step, lower_bound_seconds
+// and gap repeat; `sum`: of all prices added up, likewise; `measure` ("schedule", "sum") says which of both plans are
+// compared by (schedule/measure.h). Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes,
+// with both bounds, `meshes_measure`, and both bounds of all meshes.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings,
                         const MeshChoice* choice = nullptr);
 

@@ -1,13 +1,11 @@
 #include "schedule/measure.h"
 
-#include "cluster/cluster.h"
 #include "schedule/schedule.h"
 
 namespace sbp {
 
 StepMeasure MeasureOf(const Plan& plan) {
-  const bool is_of_sums = plan.has_bound && !plan.schedule_bound_seconds;
-  return plan.cluster.execution == Execution::kFused && !is_of_sums ? StepMeasure::kSchedule : StepMeasure::kSum;
+  return plan.has_bound && !plan.schedule_bound_seconds ? StepMeasure::kSum : StepMeasure::kSchedule;
 }
 
 double StepSeconds(const Plan& plan, StepMeasure measure) {

@@ -16,8 +16,7 @@ enum class StepMeasure : uint8_t {
 // As reports call it.
 inline constexpr std::string_view kStepMeasureNames[] = {"sum", "schedule"};
 
-// Of fused execution, whose steps are schedules, that of schedules; not where a search was asked for the least sum,
-// whose plans have a bound of sums alone.
+// That of schedules; not where a search was asked for the least sum, whose plans have a bound of sums alone.
 StepMeasure MeasureOf(const Plan& plan);
 
 // Seconds of a step by the measure.

@@ -64,7 +64,7 @@ def step_seconds(program, graph, mesh):
     # Eager: theirs does not tell forward from backward, so that a fused kernel may span both.
     told = call(program, "infer", graph, "--mesh", mesh, "--execution", "eager", "--objective", "sum", "--format", "json",
                 "-q")
-    return json.loads(told)["seconds_per_step"]
+    return json.loads(told)["sum"]["seconds"]
 
 
 def check_plans(program, models, theirs, forward, loss, dims, folder):

@@ -125,6 +125,8 @@ class Planning(unittest.TestCase):
         self.assertEqual({("all-reduce",)}, {row.collectives for row in plan.collectives})
         self.assertEqual(4, len(plan.collectives))  # two a layer
         self.assertAlmostEqual(sum(row.seconds for row in plan.collectives), plan.cost.collective_seconds)
+        self.assertEqual(plan.cost.step_seconds, plan.figures["schedule"]["seconds"])
+        self.assertIn(f"{plan.cost.step_seconds:.4g} s a step", repr(plan))
         self.assertEqual("(B, S(1))", plan.layouts["layers.0.mlp.fc1.weight"])
         self.assertEqual("(S(0), S(2))", plan.layouts["layers.0.mlp.fc1.out"])
         self.assertEqual("(S(0), P(sum))", plan.layouts["layers.0.mlp.fc2.out"])

@@ -173,14 +173,17 @@ TEST_F(ChooseMeshTest, SchedulesAreComparedWhereStepsAreSchedules) {
   EXPECT_GT(differ, 4u);
 }
 
-TEST_F(ChooseMeshTest, EagerStepsAndTheSumAskedForAreComparedBySums) {
-  for (const auto& [cluster, objective] : {std::pair<std::string, std::string>{"cpu", "schedule"}, {"8xH100", "sum"}}) {
-    const Case c{.graph = Blocks(4096, 1024, 4096, 1), .cluster = cluster, .devices = 4, .objective = objective};
-    const Result<MeshChoice> choice = Choose(c);
-    ASSERT_TRUE(choice.ok()) << choice.status().message();
-    EXPECT_EQ(choice->measure, StepMeasure::kSum);
-    EXPECT_EQ(MeasureOf(choice->plans.front()), StepMeasure::kSum);
-    EXPECT_EQ(choice->StepBound(), choice->bound_seconds);
+TEST_F(ChooseMeshTest, MeshesAreComparedByWhatPlansAreMadeFor) {
+  for (const char* cluster : {"cpu", "8xH100"}) {
+    for (const char* objective : {"schedule", "sum"}) {
+      const Case c{.graph = Blocks(4096, 1024, 4096, 1), .cluster = cluster, .devices = 4, .objective = objective};
+      const Result<MeshChoice> choice = Choose(c);
+      ASSERT_TRUE(choice.ok()) << choice.status().message();
+      const bool by_sums = c.objective == "sum";
+      EXPECT_EQ(choice->measure, by_sums ? StepMeasure::kSum : StepMeasure::kSchedule) << cluster;
+      EXPECT_EQ(MeasureOf(choice->plans.front()), choice->measure) << cluster;
+      EXPECT_EQ(choice->StepBound(), by_sums ? choice->bound_seconds : choice->schedule_bound_seconds) << cluster;
+    }
   }
 }
 

@@ -81,7 +81,8 @@ TEST(Summary, Json) {
   EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
   EXPECT_EQ(json["collectives"][0]["count"], 8);
   EXPECT_EQ(json["collectives"][0]["bytes"].get<double>(), 1.6e9);
-  EXPECT_EQ(json["seconds_per_step"].get<double>(), plan.total.seconds());
+  EXPECT_EQ(json["sum"]["seconds"].get<double>(), plan.total.seconds());
+  EXPECT_EQ(json["seconds_per_step"], json["schedule"]["seconds"]);
   const nlohmann::json& schedule = json["schedule"];
   EXPECT_DOUBLE_EQ(schedule["seconds"], 0.0332);
   EXPECT_DOUBLE_EQ(schedule["exposed_seconds"], 0.004);
@@ -201,17 +202,19 @@ TEST(Summary, SaysWhenMoreEffortMayHelp) {
 }
 
 TEST(Compare, SideBySide) {
-  const Plan a = TransformerPlan({.layers = 4});
+  Plan a = TransformerPlan({.layers = 4});
+  a.has_bound = true;  // of the sum alone, which is what they are compared by
+  a.lower_bound_seconds = 0.025;
   Plan b = a;
   b.total.collective_seconds *= 10;
   const std::vector<ComparedPlan> plans = {
       {"einsum", &b, "", 0.002}, {"greedy", &a, "", 0.001}, {"optimal", nullptr, "no memory"}};
   EXPECT_EQ(FormatComparison(plans),
-            "strategy     step  sum of prices  compute   boxing    moved     peak  bound of sum  gap  to the best  "
+            "strategy     step  sum of prices  compute   boxing    moved     peak  bound of sum   gap  to the best  "
             "planned in\n"
-            "einsum    33.2 ms        69.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB             -    -       x 2.08     "
+            "einsum    33.2 ms        69.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB       25.0 ms  64 %       x 2.08     "
             "2.00 ms\n"
-            "greedy    33.2 ms        33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB             -    -      fastest     "
+            "greedy    33.2 ms        33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB       25.0 ms  25 %      fastest     "
             "1.00 ms\n"
             "optimal: no plan: no memory\n");
   const nlohmann::json json = nlohmann::json::parse(ComparisonJson(plans));
