@@ -68,7 +68,6 @@ class PlanRunner {
     const int64_t devices = plan_.mesh.num_devices();
     run.report.what = StrCat(physical_.tasks.size(), " tasks on ", devices, devices == 1 ? " device (" : " devices (",
                              backend_.name(), "), mesh ", ToString(plan_.mesh));
-    run.report.predicted_seconds = plan_.total.seconds() * physical_.micro_batches;
     if (backend_.is_virtual()) {
       SBP_RETURN_IF_ERROR(RunVirtually(run));
     } else {
@@ -81,7 +80,7 @@ class PlanRunner {
   Status RunVirtually(PlanRun& run) {
     SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_));
     SBP_ASSIGN_OR_RETURN(const Timeline timeline, Simulate(actors, plan_.mesh));
-    run.report.measured_seconds = timeline.seconds;
+    run.report.predicted_seconds = timeline.seconds;
     run.report.peak_bytes = physical_.arena_bytes;
     run.report.notes.push_back("virtual time: what the cost model predicts, with tasks and collectives overlapped");
     if (options_.trace) run.trace = TraceJson(plan_, physical_, actors, {}, timeline.spans);
@@ -115,17 +114,16 @@ class PlanRunner {
     SBP_RETURN_IF_ERROR(backend_.MarkMemory("while it ran"));
     if (!backend_.leads()) return OkStatus();
     run.report.device_memory = backend_.memory();
+    SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
+    run.report.predicted_seconds = predicted.seconds;
     run.report.measured_seconds = results.seconds;
     run.report.peak_bytes = results.device_bytes;
     if (!backend_.devices().empty()) run.report.notes.push_back(backend_.devices());
     if (!fused.empty()) run.report.notes.push_back(fused);
     SBP_RETURN_IF_ERROR(Judge(results, run));
-    if (options_.trace) {
-      SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
-      run.trace = TraceJson(plan_, physical_, actors, results.spans, predicted.spans);
-    }
+    if (options_.trace) run.trace = TraceJson(plan_, physical_, actors, results.spans, predicted.spans);
     if (options_.repeats > 0) {
-      SBP_RETURN_IF_ERROR(CompareSteps(actors, repeats, run.report));
+      CompareSteps(repeats, run.report);
     } else {
       repeats.Add(actors, plan_.mesh, results.spans);
     }
@@ -321,18 +319,16 @@ class PlanRunner {
     return repeats;
   }
 
-  Status CompareSteps(const ActorGraph& actors, const StepRepeats& repeats, RunReport& report) const {
-    SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
+  void CompareSteps(const StepRepeats& repeats, RunReport& report) const {
     StepComparison& comparison = report.comparison.emplace();
     comparison.repeats = options_.repeats;
-    comparison.predicted_seconds = predicted.seconds;
+    comparison.predicted_seconds = report.predicted_seconds;
     comparison.measured = Summarise(repeats.steps);
     // The plan's peak is that of one micro-batch at a time.
     const bool streams = physical_.micro_batches > 1;
     comparison.predicted_peak_bytes =
         streams ? physical_.lower_bound_bytes + plan_.memory.workspace_bytes : plan_.memory.peak_bytes;
     comparison.constants = StrCat(plan_.cluster.name, " (", plan_.cluster.device.launch_seconds.source, ")");
-    return OkStatus();
   }
 
   void ReportTasks(const ActorGraph& actors, const StepRepeats& repeats, const ShardedRun& sharded,
