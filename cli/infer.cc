@@ -66,6 +66,15 @@ void MakePhysical(const InferFlags& flags, Plan& plan) {
   }
 }
 
+// With what a user who has no plan for lack of memory may ask for.
+Status WithAdvice(const InferFlags& flags, Status failure) {
+  if (failure.code() != Code::kNoPlan || flags.planning.memory_limit.empty()) return failure;
+  const bool may_compute_again = flags.planning.train && !ChoosesRemat(flags.planning);
+  return NoPlan(StrCat(failure.message(), "\n",
+                       may_compute_again ? "--remat auto computes activations again in place of keeping them; " : "",
+                       "--fit in place of --mesh finds how many devices are enough"));
+}
+
 // The mesh is chosen, too.
 Status InferMesh(const InferFlags& flags, const RuleSet& rules, Encoding encoding, Clock::time_point start) {
   for (size_t number = 2; number <= flags.meshes.top && !flags.out.empty() && flags.out != "-"; ++number) {
@@ -120,9 +129,11 @@ Status Infer(const InferFlags& flags) {
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
   const SearchGoal goal = GoalOf(request);
   const auto planning = Clock::now();
-  SBP_ASSIGN_OR_RETURN(Plan plan, ChoosesRemat(flags.planning)
-                                      ? PlanChoosingRemat(flags.planning, rules, std::move(request), stages)
-                                      : PlanObserved(std::move(request), flags.planning, stages));
+  Result<Plan> made = ChoosesRemat(flags.planning)
+                          ? PlanChoosingRemat(flags.planning, rules, std::move(request), stages)
+                          : PlanObserved(std::move(request), flags.planning, stages);
+  if (!made.ok()) return WithAdvice(flags, made.status());
+  Plan plan = *std::move(made);
   NotePins(plan);
   if (flags.physical) MakePhysical(flags, plan);
   timings["plan"] = SecondsSince(planning);

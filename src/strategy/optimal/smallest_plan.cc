@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -18,14 +19,16 @@
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/held_times.h"
 #include "strategy/optimal/search_options.h"
+#include "strategy/optimal/uniform.h"
 
 namespace sbp {
 namespace {
 
 constexpr double kEffort = 0.3;                         // of one search
+constexpr double kEffortOfUniform = 0.1;                // likewise, among uniform plans
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
 constexpr int64_t kPatienceOfSmall = 24;                // steps of the dual, whose bound nobody asks for
-constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs no search is for a message alone
+constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs a message has uniform plans alone
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
@@ -51,6 +54,26 @@ int64_t LeastPartBytes(const Problem& problem, TensorId tensor) {
   return whole / std::max<int64_t>(1, problem.mesh.num_devices());
 }
 
+// The plan of search.start, and of the fewest copies within a little more than its peak.
+Status OfferUniform(LayoutNetwork& network, UniformSearch& uniform, const SolveOptions& search,
+                    const std::function<Status(const Assignment&)>& offer) {
+  const auto offer_choice = [&](const std::vector<int32_t>& choice) {
+    Assignment assignment;
+    network.Read(choice, assignment);
+    return offer(assignment);
+  };
+  SBP_RETURN_IF_ERROR(offer_choice(search.start));
+  const auto peak = static_cast<double>(Evaluate(network.network(), search.start).peak);
+  const std::vector<std::vector<int32_t>> starts = {search.start};
+  for (const double room : kRoom) {
+    network.SetMemoryLimit(static_cast<int64_t>(peak * room));
+    const std::optional<SolveResult> solved = uniform.Solve(starts, search);
+    if (!solved) break;
+    if (!solved->evaluation.forbidden) SBP_RETURN_IF_ERROR(offer_choice(solved->choice));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status OfferSmallPlans(const Problem& problem, const Assignment& start, const StrategyOptions& options,
@@ -64,12 +87,17 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
   SolveOptions search = SmallSearch(options);
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
-  search.start = SmallestPeak(network.network(), choice, search);
   const bool for_message = problem.num_ops() <= kOpsOfMessage;
-  if (!may_fit && !for_message) {
-    Assignment assignment;
-    network.Read(search.start, assignment);
-    return offer(assignment);
+  // Of a large graph that repeats, uniform plans are searched in a moment, and come about as low as any.
+  UniformSearch uniform(network);
+  std::optional<std::vector<int32_t>> alike;
+  SolveOptions of_uniform = search;
+  of_uniform.effort = kEffortOfUniform;
+  if (!for_message) alike = uniform.SmallestPeak(choice, of_uniform);
+  search.start = of_uniform.start = alike && !may_fit ? *alike : SmallestPeak(network.network(), alike ? *alike : choice, search);
+  if (!for_message) {
+    SBP_RETURN_IF_ERROR(OfferUniform(network, uniform, of_uniform, offer));
+    if (!may_fit) return OkStatus();
   }
   const auto peak = static_cast<double>(Evaluate(network.network(), search.start).peak);
   const auto most = static_cast<double>(options.memory_limit.value_or(kInt64Max));
