@@ -401,22 +401,26 @@ class Chooser {
     return StrCat("no plan peaks below ", FormatBytes(static_cast<double>(look.least_peak_bytes)));
   }
 
+  void SetBounds(const Look& look, MeshTrial& trial) const {
+    trial.has_bound = true;
+    trial.bound_seconds = look.bound;
+    if (measure_ == StepMeasure::kSchedule) trial.schedule_bound_seconds = look.schedule_bound;
+  }
+
   // Outcomes of meshes that have no plan of their own.
   void Judge(Row& row) const {
     MeshTrial& trial = row.trial;
     if (trial.outcome == MeshOutcome::kPlanned) return;
     const bool too_large = row.look && row.look->proved_too_large;
     if (too_large || !row.failure.ok()) {
-      // What fails for memory names the flag; pins and ties may be why there is no plan, too.
-      const std::string& words = row.failure.message();
-      const bool for_memory = memory_limit_ && words.find("--memory-limit") != std::string::npos;
-      trial.outcome = too_large || for_memory ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
-      trial.why = too_large ? PeakProved(*row.look) : words;
+      const bool not_found = searches_ && !too_large && IsPressed(row);
+      const bool for_memory = too_large || (!searches_ && memory_limit_ && row.failure.code() == Code::kNoPlan);
+      trial.outcome = not_found ? MeshOutcome::kNotFound : for_memory ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
+      trial.why = too_large ? PeakProved(*row.look) : row.failure.message();
+      if (not_found) SetBounds(*row.look, trial);
       return;
     }
-    trial.has_bound = true;
-    trial.bound_seconds = row.look->bound;
-    if (measure_ == StepMeasure::kSchedule) trial.schedule_bound_seconds = row.look->schedule_bound;
+    SetBounds(*row.look, trial);
     trial.has_price = row.look->known && row.look->fits;
     if (trial.has_price) {
       trial.seconds = row.look->known->seconds;
@@ -434,7 +438,7 @@ class Chooser {
     choice.measure = measure_;
     std::ranges::stable_sort(choice.trials, {}, [&](const MeshTrial& trial) {
       const bool planned = trial.outcome == MeshOutcome::kPlanned;
-      return std::tuple(trial.outcome >= MeshOutcome::kTooLarge ? trial.outcome
+      return std::tuple(trial.outcome >= MeshOutcome::kNotFound ? trial.outcome
                         : planned                               ? MeshOutcome::kPlanned
                                                                 : MeshOutcome::kPruned,
                         planned ? trial.StepSeconds(measure_) : trial.StepBound(measure_).value_or(0));

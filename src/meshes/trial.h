@@ -20,10 +20,12 @@ enum class MeshOutcome : uint8_t {
   kPlanned,
   kPruned,    // not planned: its bound says that it has nothing better than the plans that are kept
   kLookedAt,  // not planned for lack of effort: its figures are those of a plan found at a glance
-  kTooLarge,  // no plan fits the memory limit
+  kNotFound,  // none was found that fits the memory limit; there may be one
+  kTooLarge,  // no plan fits the memory limit, or the one that the strategy makes does not
   kNoPlan,    // pins do not fit it, and the like
 };
-inline constexpr std::string_view kMeshOutcomeNames[] = {"planned", "pruned", "looked at", "does not fit", "no plan"};
+inline constexpr std::string_view kMeshOutcomeNames[] = {"planned",    "pruned",       "looked at",
+                                                         "none found", "does not fit", "no plan"};
 
 // What was found out about a mesh.
 struct MeshTrial {
@@ -38,7 +40,7 @@ struct MeshTrial {
   bool has_bound = false;
   double bound_seconds = 0;                      // the prices of no plan on this mesh add up to less
   std::optional<double> schedule_bound_seconds;  // no plan's schedule is shorter, where that is known
-  std::string why;                               // kTooLarge, kNoPlan: the planner's words
+  std::string why;                               // kNotFound and what follows: the planner's words
 
   double StepSeconds(StepMeasure measure) const;
   std::optional<double> StepBound(StepMeasure measure) const;
@@ -48,7 +50,8 @@ struct MeshTrial {
 // Its bound of schedules is the plan's, too, where it is more.
 void Describe(const Look* look, Plan& plan, MeshTrial& trial);
 
-// Seconds that no plan on the meshes takes less than, of the trials, the best first. Nothing: one of them has no bound.
+// Seconds that no plan on the meshes takes less than, of the trials, the best first; meshes without any plan do not
+// count. Nothing: one of the others has no bound.
 std::optional<double> LeastBound(const std::vector<MeshTrial>& trials, StepMeasure measure);
 
 }  // namespace sbp

@@ -94,7 +94,8 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
   SolveOptions of_uniform = search;
   of_uniform.effort = kEffortOfUniform;
   if (!for_message) alike = uniform.SmallestPeak(choice, of_uniform);
-  search.start = of_uniform.start = alike && !may_fit ? *alike : SmallestPeak(network.network(), alike ? *alike : choice, search);
+  search.start = of_uniform.start =
+      alike && !may_fit ? *alike : SmallestPeak(network.network(), alike ? *alike : choice, search);
   if (!for_message) {
     SBP_RETURN_IF_ERROR(OfferUniform(network, uniform, of_uniform, offer));
     if (!may_fit) return OkStatus();
