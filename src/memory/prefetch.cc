@@ -72,7 +72,6 @@ class AheadSender {
   AheadSender(Plan& plan, int64_t room) : plan_(plan), graph_(plan.graph), room_(room) {}
 
   void Run() {
-    for (Transition& transition : plan_.transitions) transition.ahead_of = OpId();
     if (graph_.micro_batches > 1 || graph_.ops.empty()) return;
     order_ = OrderOfStep(plan_);
     SetTimes();

@@ -112,8 +112,14 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
   }
   if (schedule.slowed > 0) text += StrCat(", compute ", FormatSeconds(schedule.slowed), " slower beside them");
   if (schedule.idle > 0) text += StrCat(", idle ", FormatSeconds(schedule.idle));
-  const auto ahead = std::ranges::count_if(plan.transitions, [](const auto& t) { return t.ahead_of.valid(); });
+  size_t ahead = 0, early = 0;
+  for (const Transition& transition : plan.transitions) {
+    if (!transition.ahead_of.valid()) continue;
+    const bool sends = std::ranges::any_of(transition.steps, [](const auto& step) { return !RowOf(step.kind).local; });
+    ++(sends ? ahead : early);
+  }
   if (ahead > 0) text += StrCat("; ", FormatCount(ahead), " sent ahead");
+  if (early > 0) text += StrCat("; ", FormatCount(early), early == 1 ? " slice" : " slices", " made early for memory");
   const std::optional<double> in_arena = SecondsInArena(plan);
   if (in_arena && std::fabs(*in_arena - schedule.step) > kLeastWait * schedule.step) {
     text += StrCat("; ", FormatSeconds(*in_arena), " in the arena of --physical, which uses memory again");

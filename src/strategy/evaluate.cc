@@ -22,6 +22,7 @@
 #include "graph/kernel_groups.h"
 #include "memory/memory.h"
 #include "memory/prefetch.h"
+#include "memory/shrink.h"
 #include "naming/buffer_label.h"
 #include "plan/pins.h"
 #include "plan/transition_runs.h"
@@ -278,6 +279,10 @@ void SetMemory(const Problem& problem, int64_t workspace, Plan& plan) {
   plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, workspace);
 }
 
+void SetAhead(const std::vector<OpId>& ops, Plan& plan) {
+  for (size_t i = 0; i < ops.size(); ++i) plan.transitions[i].ahead_of = ops[i];
+}
+
 Status CheckMemoryLimit(const Problem& problem, const Plan& plan) {
   if (!plan.options.memory_limit || plan.memory.peak_bytes <= *plan.options.memory_limit) return OkStatus();
   std::string holders;
@@ -317,12 +322,25 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   if (!options.memory) return OkStatus();
   const int64_t workspace = Workspace(problem, assignment, plan);
   SetMemory(problem, workspace, plan);
-  if (!options.ahead || plan.transitions.empty()) return CheckMemoryLimit(problem, plan);
+  if (plan.transitions.empty()) return CheckMemoryLimit(problem, plan);
+  std::vector<OpId> shrunk(plan.transitions.size());
+  const int64_t peak = plan.memory.peak_bytes;
+  const int64_t most = plan.options.memory_limit.value_or(options.room.value_or(kInt64Max));
+  if (peak > most && ShrinkEarly(plan)) {
+    SetMemory(problem, workspace, plan);
+    if (plan.memory.peak_bytes < peak) {
+      std::ranges::transform(plan.transitions, shrunk.begin(), &Transition::ahead_of);
+    } else {
+      SetAhead(shrunk, plan);
+      SetMemory(problem, workspace, plan);
+    }
+  }
+  if (!options.ahead) return CheckMemoryLimit(problem, plan);
   const int64_t room = RoomAhead(plan, plan.memory.peak_bytes);
   SendAhead(plan, room - workspace);
   SetMemory(problem, workspace, plan);
   if (plan.memory.peak_bytes > room) {  // other in-place writes than were counted with
-    for (Transition& transition : plan.transitions) transition.ahead_of = OpId();
+    SetAhead(shrunk, plan);
     SetMemory(problem, workspace, plan);
   }
   return CheckMemoryLimit(problem, plan);

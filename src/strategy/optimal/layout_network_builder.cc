@@ -179,12 +179,14 @@ const std::vector<uint32_t>& LayoutNetworkBuilder::Distinct(Row row) {
 std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(TensorId tensor) {
   std::vector<Reader> readers;
   const auto [begin, end] = problem_.uses.of(tensor);
+  const uint32_t first_late = FirstLate(tensor);
   for (const Use* use = begin; use != end; ++use) {
     const int32_t node = LayoutNetwork::node_of(use->op);
     if (readers.empty() || readers.back().node != node) {
       readers.push_back({node, {}, static_cast<uint32_t>(problem_.runs.of(use->op))});
       readers.back().keeps =
           memory_limit_ && !relaxed_ && problem_.graph->type_of(problem_.graph->op(use->op)) == kRefetchOp;
+      readers.back().late = use->op.value >= first_late;
       readers.back().early = weights_.IsEarly(use->op) && types_[TypeOf(tensor)].has_early() ? 1 : 0;
     }
     readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));
@@ -219,7 +221,8 @@ uint32_t LayoutNetworkBuilder::HubRuns(TensorId tensor) {
   return relaxed_ ? least : most;
 }
 
-// Sources, and whatever several read, are to have a node: which layouts play a part.
+// Sources, and whatever several read or, under a memory limit, one much later, are to have a node: which layouts play a
+// part.
 void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
   const Tensor& facts = problem_.graph->tensor(tensor);
   const auto [begin, end] = problem_.uses.of(tensor);
@@ -234,11 +237,12 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
   for (const Use* use = begin; use != end; ++use) num_readers += use == begin || use->op != use[-1].op ? 1 : 0;
   const bool stands = standing != nullptr && (num_readers > 0 || problem_.is_output[tensor.index()]);
   const bool read_source = is_source && (num_readers > 0 || tied_sources_.contains(tensor));
-  if (num_readers < 2 && !stands && !read_source) return;
+  const bool waits = num_readers == 1 && WaitsLong(tensor);
+  if (num_readers < 2 && !stands && !read_source && !waits) return;
   const uint32_t type = TypeOf(tensor);
   TypePrices& prices = types_[type];
   std::vector<uint32_t> wanted;
-  if (num_readers >= 2) {
+  if (num_readers >= 2 || waits) {
     if (is_tied) {
       for (const NdSbp& layout : LayoutsOfSource(tie->second)) AddOnce(wanted, prices.Id(layout));
     }
@@ -261,7 +265,7 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
     written = Distinct(SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor));
   }
   // An op that reads the tensor twice may want two layouts.
-  const uint32_t num_wants = num_readers < 2 ? 1 : num_uses + (is_tied || must_end ? 1 : 0);
+  const uint32_t num_wants = waits ? 2 : num_readers < 2 ? 1 : num_uses + (is_tied || must_end ? 1 : 0);
   const Prepared prepared{tensor, RowOf(type, std::move(written)), RowOf(type, std::move(wanted)), num_wants};
   prepared_.push_back(prepared);
   // Prices to share are asked once all stops on the way have their numbers.

@@ -71,6 +71,7 @@ class LayoutNetworkBuilder {
     uint32_t runs = 1;      // how often a step reads
     uint32_t early = 0;     // of how many early readers it is one (PriceWeights::early); 0: it is none
     bool keeps = false;     // it would keep a copy that it reads
+    bool late = false;      // it reads what may be left of the tensor alone (IsReleased)
   };
   struct IntsHash {
     size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
@@ -125,6 +126,9 @@ class LayoutNetworkBuilder {
   double CopySeconds(uint32_t type, uint32_t layout);
   int64_t BytesOf(uint32_t type, uint32_t layout);
   int64_t LeastBytesOf(TensorId tensor);
+  uint32_t FirstLate(TensorId tensor) const;
+  bool WaitsLong(TensorId tensor) const;
+  bool IsReleased(uint32_t type, uint32_t written, uint32_t hub);
 
   std::vector<Reader> ReadersOf(TensorId tensor);
   uint32_t HubRuns(TensorId tensor);
@@ -154,6 +158,7 @@ class LayoutNetworkBuilder {
   double KeptSeconds(uint32_t type, uint32_t written, std::span<const uint32_t> wanted);
   static Side LayoutsOf(const LayoutRow& row);
   Side StatesOf(Row written, Row hubs, bool apart) const;
+  Side StatesOfLate(Row written, Row hubs);
   // `place`: the op in a sweep beside which the node stands.
   int32_t AddNode(int32_t costs, size_t place);
   void AddEdge(int32_t from, int32_t to, Table table);

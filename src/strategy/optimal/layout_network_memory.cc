@@ -20,12 +20,18 @@
 #include "strategy/transitions.h"
 
 namespace sbp {
+namespace {
 
-// A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be
-// left in the end, as whatever is smaller. What lies in its operand's memory is held from where that is read no more.
+constexpr uint32_t kLeastWait = 3;  // ops without a reader: less is no time to hold less
+
+}  // namespace
+
+// A tensor is held from its producer to its last reader as it was written; where it has a hub that is smaller and
+// that late readers read alone, as that. What lies in its operand's memory is held from where that is read no more.
 // Copies beside a tensor are not counted. The relaxed network holds at most what a
 // plan holds, so that a bound under a limit stays one: there any layout that a reader may want can be all that is left
-// of a tensor with three readers, and what a tied output is boxed to at the end takes its place.
+// of a tensor with three readers, or with one that comes late, and what a tied output is boxed to at the end takes its
+// place.
 void LayoutNetworkBuilder::AddMemory() {
   const Graph& graph = *problem_.graph;
   const HeldTimes held = HeldTimesOf(problem_, relaxed_);
@@ -60,24 +66,70 @@ void LayoutNetworkBuilder::AddMemory() {
     for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
     const bool takes_none = held.takes_none(t);
     const bool several = end - begin > 2;
+    const bool has_late = begin != end && FirstLate(tensor) <= end[-1].op.value;
+    const auto of_state = [&](uint32_t is, uint32_t hub) {
+      const int64_t whole = BytesOf(rows_[written].type, is), left = BytesOf(rows_[written].type, hub);
+      if (relaxed_ || types_[rows_[written].type].layout(is).has_partial())
+        return std::min(whole, several ? least : left);
+      return has_late && IsReleased(rows_[written].type, is, hub) ? left : whole;
+    };
     const bool shares =
         relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !held.kept[t];
     if (shares) {
       for (const uint32_t layout : rows_[found->second.wanted].layouts)
         least = std::min(least, BytesOf(rows_[written].type, layout));
     }
+    // What one op reads, and not at once: a smaller copy may take its place early (memory/shrink.h).
+    const bool waits = relaxed_ && found == shared_.end() && facts.producer.valid() && !held.kept[t] &&
+                       last > static_cast<int64_t>(facts.producer.index()) + 2;
+    if (waits) least = std::min(least, LeastBytesOf(tensor));
     const bool stands = relaxed_ && problem_.demands.standing(tensor) != nullptr && facts.producer.valid();
     if (stands) least = std::min(least, LeastBytesOf(tensor));
     for (size_t s = 0; s < w.size(); ++s) {
       int64_t bytes = BytesOf(rows_[written].type, w[s]);
-      if (stands) bytes = std::min(bytes, least);
+      if (stands || waits) bytes = std::min(bytes, least);
       if (shares) bytes = std::min(bytes, least);
-      if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
+      if (h[s] != w[s]) bytes = std::min(bytes, of_state(w[s], h[s]));
       usages.push_back(takes_none ? 0 : bytes);
     }
     Hold(node, usages, std::min(first, last), last);
   }
   network_.SetUsageLimit(*memory_limit_);
+}
+
+// The first op that reads the tensor after the longest time in which nobody does, if that is worth a thing: until then
+// a copy may be all that is left of it (memory/shrink.h). Behind all ops: none.
+uint32_t LayoutNetworkBuilder::FirstLate(TensorId tensor) const {
+  constexpr uint32_t kNone = ~0U;
+  const OpId producer = problem_.graph->tensor(tensor).producer;
+  if (!memory_limit_ || !producer.valid() || problem_.graph->micro_batches > 1) return kNone;
+  if (problem_.demands.standing(tensor) != nullptr) return kNone;
+  const auto [begin, end] = problem_.uses.of(tensor);
+  // Of two that want the tensor the network knows all that plans do, so that its prices stay below theirs.
+  if (relaxed_ && (end - begin > 2 || problem_.is_output[tensor.index()] || tied_input_.contains(tensor))) return kNone;
+  uint32_t before = producer.value, longest = kLeastWait, first = kNone;
+  for (const Use* use = begin; use != end; ++use) {
+    if (use->op.value - before > longest) {
+      longest = use->op.value - before;
+      first = use->op.value;
+    }
+    before = use->op.value;
+  }
+  return first;
+}
+
+// An activation that one op reads, so late that until then a copy may be all that is left.
+bool LayoutNetworkBuilder::WaitsLong(TensorId tensor) const {
+  const OpId producer = problem_.graph->tensor(tensor).producer;
+  const auto [begin, end] = problem_.uses.of(tensor);
+  return memory_limit_ && producer.valid() && problem_.graph->micro_batches == 1 && begin != end &&
+         begin->op == end[-1].op && begin->op.value - producer.value > kLeastWait &&
+         problem_.demands.standing(tensor) == nullptr && !tied_input_.contains(tensor);
+}
+
+// Is the tensor as it was written no more there for late readers? Sums are boxed for whoever wants them whole.
+bool LayoutNetworkBuilder::IsReleased(uint32_t type, uint32_t written, uint32_t hub) {
+  return hub != written && !types_[type].layout(written).has_partial() && BytesOf(type, hub) < BytesOf(type, written);
 }
 
 // Of a tensor that a pin lets lie otherwise than it is written: until it is boxed, and as any reader may want it.

@@ -44,6 +44,21 @@ LayoutNetworkBuilder::Side LayoutNetworkBuilder::StatesOf(Row written, Row hubs,
   return side;
 }
 
+// For a late reader: where the tensor as it was written is released, lines of the hub alone, 2 * layout + 1.
+LayoutNetworkBuilder::Side LayoutNetworkBuilder::StatesOfLate(Row written, Row hubs) {
+  const std::vector<uint32_t>& w = rows_[written].layouts;
+  const std::vector<uint32_t>& h = rows_[hubs].layouts;
+  LayoutRow both;
+  for (const std::vector<uint32_t>* layouts : {&w, &h}) {
+    for (size_t s = 0; s < w.size(); ++s)
+      both.layouts.push_back(IsReleased(rows_[written].type, w[s], h[s]) ? 2 * h[s] + 1 : 2 * (*layouts)[s]);
+  }
+  Side side = LayoutsOf(both);
+  side.second.assign(side.first.begin() + static_cast<int64_t>(w.size()), side.first.end());
+  side.first.resize(w.size());
+  return side;
+}
+
 LayoutNetworkBuilder::Table LayoutNetworkBuilder::MatchTable(Row produced, Row states) {
   const std::vector<uint32_t> key = {kMatch, produced, states};
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
@@ -119,8 +134,14 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   const uint32_t type = rows_[written].type;
   const uint32_t runs = reader.runs;
   const bool shares = relaxed_ && num_wants > 2;
-  std::vector<uint32_t> key = {
-      kReader, written, hubs, shares ? num_wants : 1, runs, reader.early, reader.keeps ? 1U : 0U};
+  std::vector<uint32_t> key = {kReader,
+                               written,
+                               hubs,
+                               shares ? num_wants : 1,
+                               runs,
+                               reader.early,
+                               reader.keeps ? 1U : 0U,
+                               reader.late ? 1U : 0U};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   // A line per set of layouts that a candidate wants.
@@ -142,6 +163,19 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   }
   for (uint32_t layout = 0; relaxed_ && layout < types_[type].size(); ++layout) AddOnce(own_hubs, layout);
   const Side columns = LayoutsOf(set_of_candidate);
+  // What is released is there as the hub alone. A plan that makes something else of that may well read the tensor as it
+  // was written, and hold it; only where nothing may be left out is it as if it did not.
+  const auto of_hub = [&](uint32_t hub, uint32_t set) {
+    const bool is_hub = std::ranges::all_of(sets[set], [&](uint32_t layout) { return layout == hub; });
+    if (!relaxed_) return is_hub ? 0 : kForbidden;
+    return runs * ReaderSeconds(type, hub, hub, sets[set], own_hubs, num_wants, reader.early);
+  };
+  if (reader.late && one_each && reader.early == 0 && !reader.keeps) {
+    return MakeTable(key, StatesOfLate(written, hubs), columns, [&](uint32_t line, uint32_t set) {
+      if (line % 2 == 1) return of_hub(line / 2, set);
+      return runs * ReaderSeconds(type, line / 2, line / 2, sets[set], own_hubs, num_wants, 0);
+    });
+  }
   if (one_each && reader.early == 0 && !reader.keeps) {  // the lesser of what either place asks
     return MakeTable(key, StatesOf(written, hubs, shares), columns, [&](uint32_t line, uint32_t set) {
       const uint32_t from = shares ? line / 2 : line;
@@ -153,9 +187,10 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   for (uint32_t s = 0; s < rows_[written].layouts.size(); ++s) states.of_line.push_back(s);
   return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
     const uint32_t from = rows_[written].layouts[state];
+    const uint32_t hub = rows_[hubs].layouts[state];
+    if (reader.late && IsReleased(type, from, hub)) return of_hub(hub, set);
     const double kept = reader.keeps ? KeptSeconds(type, from, sets[set]) : 0;
-    return runs *
-           (ReaderSeconds(type, from, rows_[hubs].layouts[state], sets[set], own_hubs, num_wants, reader.early) + kept);
+    return runs * (ReaderSeconds(type, from, hub, sets[set], own_hubs, num_wants, reader.early) + kept);
   });
 }
 

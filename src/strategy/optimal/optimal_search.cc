@@ -84,7 +84,8 @@ Result<Assignment> OptimalSearch::Run() {
 }
 
 Status OptimalSearch::Price(const Assignment& assignment) {
-  return Evaluate(problem_, assignment, priced_, {.reasons = false, .memory = options_.memory_limit.has_value()});
+  return Evaluate(problem_, assignment, priced_,
+                  {.reasons = false, .memory = options_.memory_limit.has_value(), .room = options_.memory_limit});
 }
 
 Status OptimalSearch::Offer(const Assignment& assignment) {

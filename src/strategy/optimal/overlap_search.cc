@@ -292,7 +292,7 @@ class OverlapSearch {
     plan.graph = *problem_.graph;
     plan.mesh = best_.plan.mesh;
     plan.cluster = best_.plan.cluster;
-    if (!Evaluate(problem_, assignment, plan, {.reasons = false}).ok()) return {};
+    if (!Evaluate(problem_, assignment, plan, {.reasons = false, .room = options_.memory_limit}).ok()) return {};
     return HeldPerOp(plan);
   }
   bool Fits(const std::vector<int64_t>& held) const {

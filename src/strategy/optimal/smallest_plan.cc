@@ -25,10 +25,11 @@ namespace sbp {
 namespace {
 
 constexpr double kEffort = 0.3;                         // of one search
+constexpr int kAxesOfUniform = 2;                       // of more, another network takes seconds
 constexpr double kEffortOfUniform = 0.1;                // likewise, among uniform plans
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
 constexpr int64_t kPatienceOfSmall = 24;                // steps of the dual, whose bound nobody asks for
-constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs a message has uniform plans alone
+constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs a message has less work
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
@@ -54,24 +55,25 @@ int64_t LeastPartBytes(const Problem& problem, TensorId tensor) {
   return whole / std::max<int64_t>(1, problem.mesh.num_devices());
 }
 
-// The plan of search.start, and of the fewest copies within a little more than its peak.
-Status OfferUniform(LayoutNetwork& network, UniformSearch& uniform, const SolveOptions& search,
-                    const std::function<Status(const Assignment&)>& offer) {
-  const auto offer_choice = [&](const std::vector<int32_t>& choice) {
-    Assignment assignment;
-    network.Read(choice, assignment);
-    return offer(assignment);
-  };
-  SBP_RETURN_IF_ERROR(offer_choice(search.start));
-  const auto peak = static_cast<double>(Evaluate(network.network(), search.start).peak);
-  const std::vector<std::vector<int32_t>> starts = {search.start};
-  for (const double room : kRoom) {
-    network.SetMemoryLimit(static_cast<int64_t>(peak * room));
-    const std::optional<SolveResult> solved = uniform.Solve(starts, search);
-    if (!solved) break;
-    if (!solved->evaluation.forbidden) SBP_RETURN_IF_ERROR(offer_choice(solved->choice));
-  }
-  return OkStatus();
+int64_t PeakOf(const LayoutNetwork& network, const std::vector<int32_t>& choice) {
+  return Evaluate(network.network(), choice).peak;
+}
+
+// The fastest uniform plan that a short search without a limit finds, of a graph that repeats: often smaller than what
+// a limit that nothing keeps led to.
+std::optional<Assignment> UnlimitedUniform(const Problem& problem, const Assignment& start, const CandidateLists* lists,
+                                           SolveOptions search) {
+  const Result<LayoutNetwork> network =
+      LayoutNetwork::Build(problem, {.lists = lists, .start = lists != nullptr ? &start : nullptr});
+  if (!network.ok()) return std::nullopt;
+  search.effort = kEffortOfUniform;
+  std::vector<std::vector<int32_t>> starts;
+  if (Result<std::vector<int32_t>> written = network->Write(start); written.ok()) starts.push_back(*std::move(written));
+  const std::optional<SolveResult> solved = UniformSearch(*network).Solve(starts, search);
+  if (!solved || solved->evaluation.forbidden) return std::nullopt;
+  Assignment assignment;
+  network->Read(solved->choice, assignment);
+  return assignment;
 }
 
 }  // namespace
@@ -88,28 +90,28 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
   const bool for_message = problem.num_ops() <= kOpsOfMessage;
-  // Of a large graph that repeats, uniform plans are searched in a moment, and come about as low as any.
-  UniformSearch uniform(network);
-  std::optional<std::vector<int32_t>> alike;
-  SolveOptions of_uniform = search;
-  of_uniform.effort = kEffortOfUniform;
-  if (!for_message) alike = uniform.SmallestPeak(choice, of_uniform);
-  search.start = of_uniform.start =
-      alike && !may_fit ? *alike : SmallestPeak(network.network(), alike ? *alike : choice, search);
-  if (!for_message) {
-    SBP_RETURN_IF_ERROR(OfferUniform(network, uniform, of_uniform, offer));
-    if (!may_fit) return OkStatus();
+  const auto offer_choice = [&](const std::vector<int32_t>& chosen) {
+    Assignment assignment;
+    network.Read(chosen, assignment);
+    return offer(assignment);
+  };
+  if (!for_message && problem.mesh.num_axes() <= kAxesOfUniform) {
+    if (const std::optional<Assignment> alike = UnlimitedUniform(problem, start, lists, search)) {
+      SBP_RETURN_IF_ERROR(offer(*alike));
+      const Result<std::vector<int32_t>> written = network.Write(*alike);
+      if (written.ok() && PeakOf(network, *written) < PeakOf(network, choice)) choice = *written;
+    }
   }
-  const auto peak = static_cast<double>(Evaluate(network.network(), search.start).peak);
+  search.start = SmallestPeak(network.network(), choice, search);
+  if (!may_fit && !for_message) return offer_choice(search.start);
+  const auto peak = static_cast<double>(PeakOf(network, search.start));
   const auto most = static_cast<double>(options.memory_limit.value_or(kInt64Max));
   for (const double room : kRoom) {
     if (!for_message && room > 1 && peak * room > most) break;  // tensors alone may take more than the limit
     network.SetMemoryLimit(static_cast<int64_t>(peak * room));
     const SolveResult solved = Solve(network.network(), search);
     if (solved.evaluation.forbidden) continue;
-    Assignment assignment;
-    network.Read(solved.choice, assignment);
-    SBP_RETURN_IF_ERROR(offer(assignment));
+    SBP_RETURN_IF_ERROR(offer_choice(solved.choice));
   }
   return OkStatus();
 }

@@ -7,7 +7,6 @@
 #include "base/checked_math.h"
 #include "base/status.h"
 #include "search/cost_network.h"
-#include "search/smallest_peak.h"
 
 namespace sbp {
 namespace {
@@ -49,13 +48,6 @@ std::optional<SolveResult> UniformSearch::Solve(std::span<const std::vector<int3
   result.lower_bound_units = 0;
   result.proved_infeasible = false;
   return result;
-}
-
-std::optional<std::vector<int32_t>> UniformSearch::SmallestPeak(std::span<const int32_t> start,
-                                                                const SolveOptions& options) {
-  if (!quotient_) return std::nullopt;
-  quotient_->HoldAs(network_.network());
-  return quotient_->Expand(sbp::SmallestPeak(quotient_->network(), quotient_->Contract(start), options));
 }
 
 }  // namespace sbp

@@ -23,9 +23,6 @@ class UniformSearch {
   // Begins with what most members of each part choose in one of `starts` (choices of the whole, or empty), whichever is
   // best so. None where too little repeats.
   std::optional<SolveResult> Solve(std::span<const std::vector<int32_t>> starts, const SolveOptions& options);
-  // Of uniform choices, one of a small peak, begun from what most members of each part choose in `start` (a choice of
-  // the whole); costs do not matter (search/smallest_peak.h). None where too little repeats.
-  std::optional<std::vector<int32_t>> SmallestPeak(std::span<const int32_t> start, const SolveOptions& options);
 
  private:
   const LayoutNetwork& network_;

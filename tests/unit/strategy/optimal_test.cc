@@ -143,6 +143,76 @@ TEST(Optimal, EqualsBruteForceWithPinsAndOutputsOnTwoAxes) {
 TEST(Optimal, KeepsTheMemoryLimitWithPinsAndOutputs) { CompareWithBruteForce("4", 4, 30, true, Wanted::kDemands); }
 TEST(Optimal, KeepsTheMemoryLimit) { CompareWithBruteForce("4", 5, 40, true); }
 
+// The first op's result waits for one to three late readers, while others run: a smaller copy may take its place early.
+ListedGraph WaitingGraph(std::mt19937& random, int num_late) {
+  const std::vector<std::string> whole = {"B -> B"}, writes = {"S(0) -> S(0)", "B -> B", "S(1) -> P(sum)"};
+  const std::vector<std::string> passes = {"B -> B"};
+  const std::vector<std::string> reads = {"S(0) S(0) -> S(0)", "S(1) S(1) -> S(1)", "B B -> B", "P(sum) B -> P(sum)"};
+  constexpr int kBetween = 4;
+  ListedGraph graph;
+  graph.inputs = {"t0"};
+  graph.ops.push_back({"op0", {"t0"}, {"t1"}, random() % 2 == 0 ? whole : SomeOf(writes, random)});
+  for (int o = 1; o <= kBetween + num_late; ++o) {
+    const std::string last = o == 1 ? "t0" : StrCat("t", o), out = StrCat("t", o + 1);
+    if (o <= kBetween) {
+      graph.ops.push_back({StrCat("op", o), {last}, {out}, passes});
+    } else {
+      graph.ops.push_back({StrCat("op", o), {last, "t1"}, {out}, SomeOf(reads, random)});
+    }
+  }
+  for (int t = 0; t <= kBetween + num_late + 1; ++t) graph.shapes[StrCat("t", t)] = {64, 64};
+  return graph;
+}
+
+TEST(Optimal, BoundsHoldWhereCopiesTakeThePlaceOfTensors) {
+  std::mt19937 random(5);
+  int fit_early = 0, reached = 0, all = 0;
+  for (int i = 0; i < 160; ++i) {
+    const ListedProblem made =
+        MakeListedProblem(WaitingGraph(random, i % 8 == 0 ? 2 + i % 16 / 8 : 1), *ParseMesh("4"));
+    std::vector<Priced> whole;
+    std::vector<Assignment> plans;
+    ForEveryPrice(made, [&](const Priced& priced, const Assignment& assignment) {
+      whole.push_back(priced);
+      plans.push_back(assignment);
+    });
+    const auto [low, high] = std::ranges::minmax(whole, {}, &Priced::peak);
+    StrategyOptions options;
+    options.values["objective"] = std::string("sum");
+    options.values["gap"] = 0.0;
+    options.memory_limit = low.peak - 1 + static_cast<int64_t>(random() % 12) * (high.peak - low.peak) / 32;
+    double least = INFINITY;
+    for (size_t p = 0; p < plans.size(); ++p) {
+      Plan plan;
+      plan.graph = *made.graph;
+      plan.mesh = made.problem.mesh;
+      plan.cluster = made.problem.boxing->cluster();
+      plan.options.memory_limit = options.memory_limit;
+      if (!Evaluate(made.problem, plans[p], plan).ok()) continue;
+      EXPECT_LE(plan.memory.peak_bytes, whole[p].peak);
+      fit_early += whole[p].peak > *options.memory_limit;
+      least = std::min(least, plan.total.seconds());
+    }
+    const Result<Assignment> found = OptimalStrategy().solve(made.problem, options);
+    if (!found.ok()) {
+      const bool proved = found.status().message().starts_with("no plan fits");
+      EXPECT_TRUE(!proved || std::isinf(least)) << "graph " << i << ": " << found.status().message();
+      continue;
+    }
+    EXPECT_LE(found->lower_bound_seconds, least * (1 + 1e-9)) << "graph " << i;
+    const double seconds = PriceOf(made, *found).seconds;
+    EXPECT_GE(seconds, least * (1 - 1e-9)) << "graph " << i;
+    reached += seconds <= least * (1 + 1e-9);
+    if (seconds > least * (1 + 1e-9))
+      printf("graph %d %g least %g bound %g limit %ld low %ld high %ld\n", i, seconds, least,
+             found->lower_bound_seconds, (long)*options.memory_limit, (long)low.peak, (long)high.peak);
+    ++all;
+  }
+  EXPECT_GT(fit_early, 100);
+  EXPECT_GT(all, 60);
+  EXPECT_GE(reached, all * 9 / 10);
+}
+
 TEST(Optimal, ExplainsWhatDoesNotFitOnlyWhereAsked) {
   std::mt19937 random(7);
   const ListedProblem made = MakeListedProblem(RandomGraph(random, 4), *ParseMesh("4"));
