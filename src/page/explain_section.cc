@@ -1,5 +1,6 @@
 // Why ops are laid out as they are: their candidates and prices, of the ops that take most of the step.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "page/sections.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
+#include "problem/demands.h"
 #include "problem/problem.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
@@ -31,7 +34,7 @@ namespace {
 
 // Bounds of a page, not of a plan: distinct ops, candidates told of each, and questions about tensors in all (an answer
 // takes microseconds).
-constexpr size_t kMostOps = 400, kMostCandidates = 24;
+constexpr size_t kMostOps = 600, kMostCandidates = 24;
 constexpr int64_t kMostWork = 3'000'000;
 // What forcing a candidate costs the whole step is a search each: of so many distinct ops, the dearest of each type
 // first, and so many candidates; fewer of large graphs: seconds in all.
@@ -41,33 +44,21 @@ constexpr size_t kMostTermsOfForced = 20'000;  // of an op that is held until th
 
 using OpKey = std::vector<uint32_t>;
 
-// Ops that get the same answer: one record, one class, neighbours that write and read in the same layouts, and the same
-// pins around them.
+// Ops that get the same answer: one record, one class, the same pins around them, and around each tensor the same
+// layouts, as often in a step, with the same ends of kernel groups.
 class Alike {
  public:
   explicit Alike(const PageFacts& facts) : plan_(facts.plan), problem_(*facts.options.problem) {}
 
   OpKey KeyOf(OpId op) {
     const Pins& pins = problem_.pins;
-    OpKey key = {plan_.op_records[op.index()], problem_.class_of[op.index()], PinOf(pins.signatures, op)};
+    OpKey key = {plan_.op_records[op.index()], problem_.class_of[op.index()], PinOf(pins.signatures, op), RunsOf(op)};
     size_t operand = 0;
     for (const TensorId tensor : problem_.operands(op)) {
-      key.push_back(tensor.valid() ? layouts_.Find(plan_.source_layouts[tensor.index()]) : kNone);
       key.push_back(PinOf(pins.uses, UseKey(op, operand++)));
-      AddPins(tensor, key);
+      AddTensor(tensor, op, key);
     }
-    for (const TensorId tensor : problem_.graph->op(op).outputs) {
-      key.push_back(kNone);
-      if (!tensor.valid()) continue;
-      AddPins(tensor, key);
-      std::vector<uint32_t> wanted;
-      const auto [begin, end] = problem_.uses.of(tensor);
-      for (const Use* use = begin; use != end; ++use) {
-        wanted.push_back(layouts_.Find(plan_.decision(use->op).signature.inputs[use->operand]));
-      }
-      std::ranges::sort(wanted);
-      key.insert(key.end(), wanted.begin(), std::unique(wanted.begin(), wanted.end()));
-    }
+    for (const TensorId tensor : problem_.graph->op(op).outputs) AddTensor(tensor, op, key);
     return key;
   }
 
@@ -87,8 +78,61 @@ class Alike {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  template <class Table, class Key>
-  uint32_t PinOf(const Table& pins, const Key& key) {
+  uint32_t RunsOf(OpId op) const { return static_cast<uint32_t>(problem_.runs.of(op)); }
+
+  // Who writes it, how it ends, and the distinct ways in which others read it; as many alike as there are where each
+  // costs something when a kernel group is cut there.
+  void AddTensor(TensorId tensor, OpId op, OpKey& key) {
+    key.push_back(kNone);
+    if (!tensor.valid()) return;
+    AddPins(tensor, key);
+    const Tensor& facts = problem_.graph->tensor(tensor);
+    key.push_back(layouts_.Find(plan_.source_layouts[tensor.index()]));
+    if (facts.producer.valid() && facts.producer != op) AddEnd(facts.producer, true, facts.producer_index, key);
+    const EndRule end = problem_.demands.end(tensor);
+    key.push_back(static_cast<uint32_t>(end.kind));
+    key.push_back(end.tied.valid() ? layouts_.Find(plan_.source_layouts[end.tied.index()]) : kNone);
+    std::map<OpKey, uint32_t> ways;
+    const auto [first, last] = problem_.uses.of(tensor);
+    for (const Use* use = first; use != last; ++use) {
+      if (use->op == op) continue;
+      OpKey way = {layouts_.Find(plan_.decision(use->op).signature.inputs[use->operand])};
+      AddEnd(use->op, false, use->operand, way);
+      ways[way] += way.size() > 2 ? 1 : 0;
+    }
+
+    for (const auto& [way, count] : ways) {
+      key.insert(key.end(), way.begin(), way.end());
+      key.push_back(count);
+    }
+  }
+
+  // What a neighbour at the other end of a tensor adds where its kernel group is cut.
+  void AddEnd(OpId op, bool is_result, size_t slot, OpKey& key) {
+    key.push_back(RunsOf(op));
+    if (!problem_.IsInside(op, is_result, slot)) return;
+    const auto seconds = std::bit_cast<uint64_t>(problem_.OnceCutSeconds(op, ChosenOf(op), is_result, slot));
+    key.push_back(static_cast<uint32_t>(seconds));
+    key.push_back(static_cast<uint32_t>(seconds >> 32));
+  }
+
+  // Of ops of a class and record the candidate; 0 where it is none (a plan that somebody changed).
+  size_t ChosenOf(OpId op) {
+    const auto [entry, is_new] =
+        chosen_.try_emplace({problem_.class_of[op.index()], plan_.op_records[op.index()]}, size_t{0});
+    if (is_new) {
+      const Result<uint32_t> found = FindCandidate(problem_, op, plan_.decision(op).signature, "the plan");
+      if (found.ok()) entry->second = *found;
+    }
+    return entry->second;
+  }
+
+  template <class Key>
+  uint32_t PinOf(const std::unordered_map<Key, TensorPin>& pins, Key key) {
+    const auto pin = pins.find(key);
+    return pin == pins.end() ? kNone : layouts_.Find(pin->second.layout);
+  }
+  uint32_t PinOf(const std::unordered_map<OpId, SignaturePin>& pins, OpId key) {
     const auto pin = pins.find(key);
     return pin == pins.end() ? kNone : texts_.Find(pin->second.text);
   }
@@ -100,7 +144,8 @@ class Alike {
   const Plan& plan_;
   const Problem& problem_;
   LayoutTable layouts_;
-  Interned texts_;  // of pins
+  Interned texts_;  // of pins of signatures
+  std::map<std::pair<uint32_t, uint32_t>, size_t> chosen_;
 };
 
 struct OpGroup {
@@ -137,15 +182,30 @@ OpGroups FindGroups(const PageFacts& facts, Alike& alike) {
 
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+Json TermsOf(const ExplainedPrice& price) {
+  Json terms = Json::array();
+  for (const PriceTerm& term : price.terms) terms.push_back({term.what, Finite(term.value)});
+  return terms;
+}
+
 // Its price by the strategy's own criterion, term by term; null where the strategy has none.
 Json OwnPrice(const ExplainedCandidate& candidate, const std::string& criterion) {
   for (const ExplainedPrice& price : candidate.prices) {
     if (price.criterion != criterion) continue;
-    Json terms = Json::array();
-    for (const PriceTerm& term : price.terms) terms.push_back({term.what, Finite(term.value)});
-    return {{"criterion", price.criterion}, {"unit", price.unit}, {"price", Finite(price.price)}, {"terms", terms}};
+    return {{"criterion", price.criterion},
+            {"unit", price.unit},
+            {"price", Finite(price.price)},
+            {"terms", TermsOf(price)}};
   }
   return nullptr;
+}
+
+// Of the chosen candidate the terms of all prices; others have none, for the size of the page.
+Json AllTermsOf(const ExplainedCandidate& candidate) {
+  if (!candidate.chosen) return nullptr;
+  Json terms = Json::array();
+  for (const ExplainedPrice& price : candidate.prices) terms.push_back(TermsOf(price));
+  return terms;
 }
 
 Json PricesOf(const ExplainedCandidate& candidate) {
@@ -173,7 +233,8 @@ Json EntryOf(const ExplainedOp& op, const OpGroup& group, const RuleInstance& in
                           {"extra", Finite(candidate.extra_seconds)},
                           {"forced", ForcedOf(candidate)},
                           {"own", OwnPrice(candidate, op.criterion)},
-                          {"prices", PricesOf(candidate)}});
+                          {"prices", PricesOf(candidate)},
+                          {"terms", AllTermsOf(candidate)}});
   }
   return {{"first", group.first.index()},
           {"ops", group.num_ops},
@@ -182,7 +243,6 @@ Json EntryOf(const ExplainedOp& op, const OpGroup& group, const RuleInstance& in
           {"rule", op.rule},
           {"criterion", op.criterion},
           {"again", op.again},
-          {"pins", op.pins},
           {"count", op.candidates.size()},
           {"candidates", std::move(candidates)}};
 }

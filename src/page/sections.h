@@ -72,8 +72,8 @@ Json LayoutSection(const PageFacts& facts);
 Json DecisionsSection(const PageFacts& facts);
 
 // Of tensors: spread [[parameter that the step updates, patterns (of `texts`, one per mesh axis: plan/patterns.h)]];
-// pins
-// [[tensor, pins (of `texts`, as written)]], none without a problem; texts.
+// pins [[tensor, pins (of `texts`, as written)]] and op_pins [[op, pins of its signature and of what it takes]], none
+// without a problem; texts.
 Json TensorsSection(const PageFacts& facts);
 
 // Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
@@ -98,10 +98,11 @@ Json MemorySection(const PageFacts& facts);
 // Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
 // problem: of_op (per op: an entry, -1: none); criteria [[name, unit]]; entries {first (the op that is explained), ops
 // (how many are alike), operands, results (their names in the rule), rule, criterion ("": of greedy), again ("": no op
-// is run again), pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing,
+// is run again), count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing,
 // extra (seconds, null: cannot be), forced (null: not searched; else [at least, at most] more seconds of the whole step
 // with all else chosen anew, null: no plan, none found), own (null, or {criterion, unit, price, terms [[what,
-// value]]}), prices (by each of `criteria`, where there are few operands)}], the chosen one first, then by price}.
+// value]]}), prices (by each of `criteria`, where there are few operands), terms (of each of `prices` [[what, value]],
+// of the chosen one; null: of another)}], the chosen one first, then by price}.
 Json ExplainSection(const PageFacts& facts);
 
 // What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), one entry for each that was

@@ -32,27 +32,45 @@ Json SpreadOf(const Plan& plan, Interned& texts) {
   return list;
 }
 
-Json PinsOf(const Pins& pins, Interned& texts) {
-  std::map<uint32_t, std::set<std::string>> of_tensor;  // the pins' own order is none
-  for (const auto* kind : {&pins.tensors, &pins.lies}) {
-    for (const auto& [tensor, pin] : *kind) of_tensor[tensor.value].insert(pin.text);
-  }
+using PinTextsById = std::map<uint32_t, std::set<std::string>>;  // the pins' own order is none
+
+Json Listed(const PinTextsById& pins, Interned& texts) {
   Json list = Json::array();
-  for (const auto& [tensor, found] : of_tensor) {
+  for (const auto& [id, found] : pins) {
     Json ids = Json::array();
     for (const std::string& text : found) ids.push_back(texts.Find(text));
-    list.push_back({tensor, std::move(ids)});
+    list.push_back({id, std::move(ids)});
   }
   return list;
+}
+
+PinTextsById PinsOfTensors(const Pins& pins) {
+  PinTextsById found;
+  for (const auto* kind : {&pins.tensors, &pins.lies}) {
+    for (const auto& [tensor, pin] : *kind) found[tensor.value].insert(pin.text);
+  }
+  return found;
+}
+
+PinTextsById PinsOfOps(const Pins& pins) {
+  PinTextsById found;
+  for (const auto& [op, pin] : pins.signatures) found[op.value].insert(pin.text);
+  for (const auto& [use, pin] : pins.uses) found[static_cast<uint32_t>(use >> 32)].insert(pin.text);
+  return found;
 }
 
 }  // namespace
 
 Json TensorsSection(const PageFacts& facts) {
+  static const Pins kNoPins;
+  const Pins& pins = facts.options.problem == nullptr ? kNoPins : facts.options.problem->pins;
   Interned texts;
   Json spread = SpreadOf(facts.plan, texts);
-  Json pins = facts.options.problem == nullptr ? Json::array() : PinsOf(facts.options.problem->pins, texts);
-  return {{"spread", std::move(spread)}, {"pins", std::move(pins)}, {"texts", texts.all()}};
+  Json of_tensors = Listed(PinsOfTensors(pins), texts), of_ops = Listed(PinsOfOps(pins), texts);
+  return {{"spread", std::move(spread)},
+          {"pins", std::move(of_tensors)},
+          {"op_pins", std::move(of_ops)},
+          {"texts", texts.all()}};
 }
 
 }  // namespace sbp

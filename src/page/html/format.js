@@ -11,14 +11,15 @@ function scaled(value, units, step) {
 
 export function threeDigits(value) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)) + 1e-9));
+  const size = Math.abs(Number(value.toPrecision(3)));  // 99.96 is 100
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(size) + 1e-9));
   return value.toFixed(Math.min(digits, 6));
 }
 
 /** 0.0031 -> "3.10 ms" */
 export function seconds(value) {
-  if (value === 0) return "0 s";
   const size = Math.abs(value);
+  if (size < 5e-12) return "0 s";  // less than is written: what rounding leaves of sums
   if (size >= 0.9995) return `${threeDigits(value)} s`;
   if (size >= 0.9995e-3) return `${threeDigits(value * 1e3)} ms`;
   if (size >= 0.9995e-6) return `${threeDigits(value * 1e6)} us`;
@@ -27,7 +28,8 @@ export function seconds(value) {
 
 /** 2097152 -> "2.10 MB" */
 export function bytes(value) {
-  return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
+  if (Number.isInteger(value) && value >= 0 && value < 1000) return `${value} B`;
+  return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB", "EB"], 1000);
 }
 
 export function count(value) {

@@ -2,7 +2,7 @@
 import {bindZoom, ChartSurface, fitText, planChoice, roundTicks, saysBare, SERIES, seriesFill, seriesSample, ZoomRange} from "./chart.js";
 import {el, shorten} from "./dom.js";
 import {bytes, seconds} from "./format.js";
-import {MemoryCurve} from "./memory_curve.js";
+import {memoryCurveOf} from "./memory_curve.js";
 import {PHASES} from "./model.js";
 import {misfitText, physicalNote} from "./plan_facts.js";
 
@@ -14,7 +14,7 @@ class MemoryView {
   constructor(element, model, store) {
     this.model = model;
     this.store = store;
-    this.curve = new MemoryCurve(model);
+    this.curve = memoryCurveOf(model);
     this.byTime = false;
     this.cursor = this.curve.peak;
     this.range = new ZoomRange(this.curve.length, () => this.surface?.redraw(), Math.min(8, this.curve.length));

@@ -1,10 +1,18 @@
 // What a device holds over a step: by the positions of its order, stacked by what it is for.
 
+const knownCurves = new WeakMap();
+
+/** Of a model the one that all ask, made when it is first asked for. */
+export function memoryCurveOf(model) {
+  if (!knownCurves.has(model)) knownCurves.set(model, new MemoryCurve(model));
+  return knownCurves.get(model);
+}
+
 /**
  * `parts`: per part of `memory.parts`, bytes per position; `total`: their sum with the workspace; `times`: when the op at
  * a position runs, seconds from the start of the step, never falling; `peak`: the position of the peak.
  */
-export class MemoryCurve {
+class MemoryCurve {
   constructor(model) {
     this.model = model;
     const {memory} = model;
@@ -39,6 +47,15 @@ export class MemoryCurve {
       times[p] = now;
     });
     return times;
+  }
+
+  /** Of the positions at which the op runs or is prepared, the one that holds most; -1: none. */
+  positionOf(op) {
+    let best = -1;
+    this.model.memory.op_at.forEach((at, p) => {
+      if (at === op && (best < 0 || this.total[p] > this.total[best])) best = p;
+    });
+    return best;
   }
 
   /** The last position whose time is no later. */

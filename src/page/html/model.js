@@ -3,6 +3,11 @@
 export const PHASES = ["forward", "backward", "optimizer"];
 export const ROLES = ["activation", "input", "parameter"];
 
+/** A name that says where it stands. */
+function isPath(name) {
+  return /[/.]/.test(name);
+}
+
 export class Model {
   // Sections of the document, as src/page/sections.h says.
   head; graph; outline; layout; decisions; transitions; memory; schedule; traffic; removals; trace; explain;
@@ -32,6 +37,19 @@ export class Model {
     const name = this.graph.tensors.name[tensor];
     const label = this.graph.texts[this.graph.tensors.label[tensor]];
     return label === "" || label === name ? name : `${name} (${label})`;
+  }
+
+  /** The scope of an op whose name does not tell it; "": none. */
+  scopeBeside(op) {
+    return isPath(this.opName(op)) ? "" : this.graph.texts[this.graph.ops.scope[op]];
+  }
+
+  /** What stands beside a tensor's name: the module of a parameter, the scope of its producer; "": nothing. */
+  besideTensor(tensor) {
+    const {name, label} = this.graph.tensors;
+    const module = this.graph.texts[label[tensor]];
+    if (module !== "") return module === name[tensor] ? "" : module;
+    return this.producer[tensor] < 0 || isPath(name[tensor]) ? "" : this.scopeBeside(this.producer[tensor]);
   }
 
   /** "f32[8,1024]" */

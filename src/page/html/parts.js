@@ -29,9 +29,9 @@ export function layoutChip(model, layout) {
     "aria-label": text}, axes.map((entry) => el("span", {class: `chip ${KIND_OF_ENTRY[entry[0]] ?? ""}`}, entry)));
 }
 
-/** Pairs of term and value; rows whose value is null are left out. */
+/** Pairs of term and value; rows whose value is null or empty are left out. */
 export function factList(rows) {
-  return el("dl", {class: "facts"}, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
+  return el("dl", {class: "facts"}, rows.filter(([, value]) => value !== null && value !== undefined && value.length !== 0)
       .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 

@@ -1,10 +1,11 @@
 // The side panel of an op: all that `sbp-plan explain` says of it.
 import {sameInCopies} from "./copies.js";
 import {stepsText} from "./costs.js";
-import {el} from "./dom.js";
+import {el, shorten} from "./dom.js";
 import {bytes, inAStep, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+import {heldWhileRunning} from "./side_memory.js";
 import {timesOf} from "./timeline.js";
 
 function lines(text) {
@@ -31,10 +32,20 @@ function slotName(names, slot) {
   return el("b", {}, names?.[slot] ?? String(slot));
 }
 
+/** An op as others name it: link, type, and its scope where the name does not tell it. */
+export function opLabel(page, model, op) {
+  const scope = model.scopeBeside(op);
+  return [link(page, model, "op", op), ` ${model.opType(op)}`, scope === "" ? null : ` (${shorten(scope, 80)})`];
+}
+
+function labelBeside(model, tensor) {
+  const label = model.besideTensor(tensor);
+  return label === "" ? null : el("span", {class: "type"}, `(${shorten(label, 120)}) `);
+}
+
 function writerOf(page, model, tensor) {
   const producer = model.producer[tensor];
-  return producer >= 0 ? [link(page, model, "op", producer), ` ${model.opType(producer)}`] :
-    model.graph.tensors.role[tensor] === 2 ? "parameter" : "input";
+  return producer >= 0 ? opLabel(page, model, producer) : model.graph.tensors.role[tensor] === 2 ? "parameter" : "input";
 }
 
 /** Who wrote each operand, in which layout, and in which the op wants it. */
@@ -45,8 +56,8 @@ function operands(page, model, op) {
   const rows = model.graph.ops.inputs[op].map((tensor, operand) => ({tensor, operand})).filter(({tensor}) => tensor >= 0);
   return growingList(rows, MOST_ROWS, ({tensor, operand}) => {
     const boxed = feeding[operand];
-    return [slotName(names, operand), " ", link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
-      record ? layoutChip(model, record.inputs[operand]) : null,
+    return [slotName(names, operand), " ", link(page, model, "tensor", tensor), " ", labelBeside(model, tensor),
+      el("span", {class: "type"}, model.typeText(tensor)), " ", record ? layoutChip(model, record.inputs[operand]) : null,
       el("div", {class: "neighbour"}, "from ", writerOf(page, model, tensor),
           record && model.decisions.source[tensor] !== record.inputs[operand] ? [" as ", layoutChip(model, model.decisions.source[tensor])] : null,
           boxed === undefined ? null : [", by ", link(page, model, "transition", boxed, stepsText(model, boxed))])];
@@ -64,7 +75,7 @@ export function readersOf(model, tensor) {
 export function readerLine(page, model, {op, at}, written) {
   const wants = model.bare ? -1 : op < 0 ? model.decisions.outputs[at] : model.record(op).inputs[at];
   const boxed = op < 0 ? undefined : model.feeding.get(op)?.[at];
-  return ["for ", op < 0 ? "the end of the graph" : [link(page, model, "op", op), ` ${model.opType(op)}, `, slotName(entryOf(model, op)?.operands, at)],
+  return ["for ", op < 0 ? "the end of the graph" : [opLabel(page, model, op), ", ", slotName(entryOf(model, op)?.operands, at)],
     wants < 0 || wants === written ? null : [" as ", layoutChip(model, wants)],
     boxed === undefined ? null : [", by ", link(page, model, "transition", boxed, stepsText(model, boxed))]];
 }
@@ -76,8 +87,8 @@ function results(page, model, op) {
   const rows = model.graph.ops.outputs[op].map((tensor, result) => ({tensor, result})).filter(({tensor}) => tensor >= 0);
   return growingList(rows, MOST_ROWS, ({tensor, result}) => {
     const readers = readersOf(model, tensor);
-    return [slotName(names, result), " ", link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
-      record ? layoutChip(model, record.outputs[result]) : null,
+    return [slotName(names, result), " ", link(page, model, "tensor", tensor), " ", labelBeside(model, tensor),
+      el("span", {class: "type"}, model.typeText(tensor)), " ", record ? layoutChip(model, record.outputs[result]) : null,
       el("div", {class: "neighbour"}, readers.length === 0 ? "for nobody" :
         growingList(readers, MOST_ROWS, (reader) => readerLine(page, model, reader, record?.outputs[result])))];
   });
@@ -103,26 +114,24 @@ export function transitionLine(page, model, transition) {
   const more = cut[transition] > 0 ? `; a kernel group is cut here, ${inAStep(cut[transition], times)} more` : "";
   return [link(page, model, "transition", transition, stepsText(model, transition) || "boxing"), " ",
     el("span", {class: "number"}, inAStep(time[transition], times)),
-    `, exposed ${seconds(exposed[transition])}, ${inAStep(moved[transition], times, bytes)} of `,
-    link(page, model, "tensor", tensor[transition]), " ",
+    `, exposed ${inAStep(exposed[transition] / times, times)}, ${inAStep(moved[transition], times, bytes)} of `,
+    link(page, model, "tensor", tensor[transition]), " ", labelBeside(model, tensor[transition]),
     layoutChip(model, from[transition]), el("span", {class: "arrow"}, "→"), layoutChip(model, to[transition]),
     el("div", {class: "why"}, reasons[reason[transition]], more)];
 }
 
-function price(own) {
-  if (own === null) return "";
-  const show = (value) => value === null ? "∞" : own.unit === "seconds" ? seconds(value) :
-    own.unit === "bytes" ? bytes(value) : threeDigits(value);
-  const terms = own.terms.filter(([, value]) => value !== 0).map(([what, value]) => `${show(value)} (${what})`);
-  return `${own.criterion} ${show(own.price)}${terms.length > 0 ? ` = ${terms.join(" + ")}` : ""}`;
+/** "time 3.10 ms = 3.00 ms (op) + 100 us (boxing)" */
+function price({criterion, unit, price: all, terms}) {
+  const show = (value) => (value === null ? "∞" : showPrice(value, unit));
+  const parts = terms.filter(([, value]) => value !== 0).map(([what, value]) => `${show(value)} (${what})`);
+  return `${criterion} ${show(all)}${parts.length > 0 ? ` = ${parts.join(" + ")}` : ""}`;
 }
 
 /** What a candidate costs more than the chosen one, all else as it is. */
 function difference(candidate) {
   if (candidate.chosen) return "chosen";
-  if (!candidate.allowed) return "excluded by pins";
-  if (candidate.extra === null) return "cannot be";
-  return `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
+  const more = candidate.extra === null ? "cannot be" : `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
+  return candidate.allowed ? more : [more, el("div", {class: "excluded-note"}, "excluded by pins")];
 }
 
 /** Does the page hold what forcing some of the candidates costs? */
@@ -144,11 +153,12 @@ function forcedText({forced, chosen}) {
   return most === null ? `≥ ${signed(least)}` : `${signed(least)} – ${signed(most)}`;
 }
 
-/** By the other criteria, without their terms. */
-function otherPrices(model, entry, {prices}) {
-  return model.explain.criteria.map(([name, unit], i) => ({name, unit, value: prices[i]}))
-      .filter(({name, value}) => name !== entry.criterion && value !== undefined && value !== null)
-      .map(({name, unit, value}) => `${name} ${showPrice(value, unit)}`).join(", ");
+/** By the other criteria: of the chosen candidate with their terms, a line each. */
+function otherPrices(model, entry, {prices, terms}) {
+  const shown = model.explain.criteria.map(([name, unit], i) => ({name, unit, i, value: prices[i]}))
+      .filter(({name, value}) => name !== entry.criterion && value !== undefined && value !== null);
+  return terms === null ? shown.map(({name, unit, value}) => `${name} ${showPrice(value, unit)}`).join(", ") :
+    shown.map(({name, unit, i, value}) => el("div", {}, price({criterion: name, unit, price: value, terms: terms[i]})));
 }
 
 const FIRST_CANDIDATES = 8;
@@ -174,6 +184,24 @@ function candidateTable(model, entry) {
   }}, `${candidates.length - FIRST_CANDIDATES} more`);
   return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "sum of prices, all else as it is", "op", "boxing around", ...(isSearched(entry) ? ["sum, if forced"] : [])]
       .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
+}
+
+/** Of the chosen candidate: what explain says first. */
+function chosenCosts(entry) {
+  const chosen = entry?.candidates.find((candidate) => candidate.chosen);
+  return chosen ? `the op ${seconds(chosen.compute)}, boxing around it ${seconds(chosen.boxing)}` : null;
+}
+
+/** The next by price, and what it costs more. */
+function nextBest(entry) {
+  if (entry === null) return null;
+  const [, next] = entry.candidates;
+  if (!next) return "none: the op has no other candidate";
+  if (!next.allowed) return "none: the pins leave no other candidate";
+  const forced = forcedText(next);
+  const more = next.extra === null ? "cannot be" : `${difference(next)} on the sum of prices, all else as it is`;
+  return [el("span", {class: "signature"}, next.signature), `: ${more}${forced === "" ? "" : `; forced, all else chosen anew, ${forced}`}`,
+    el("div", {class: "why"}, next.choice)];
 }
 
 /** A candidate that would take less with its neighbours as they are: what the strategy missed, or knew better. */
@@ -239,8 +267,8 @@ function kernelOf(page, model, op) {
   if (none.has(op)) return "none: its neighbours read and write the operand as it lies";
   const group = kernels.of_op[op];
   if (group < 0) return "its own";
-  const others = members.get(group).filter((other) => other !== op);
-  return [`${kernels.kinds[group]}, with `, others.slice(0, 4).map((other, i) => [i > 0 ? ", " : "", link(page, model, "op", other)]),
+  const others = members.get(group).filter((other) => other !== op && !none.has(other));
+  return [`${kernels.kinds[group]}, with `, others.slice(0, 4).map((other, i) => [i > 0 ? ", " : "", opLabel(page, model, other)]),
     others.length > 4 ? ` and ${others.length - 4} more` : "",
     `; as a kernel of its own it would take ${seconds(alone[op])}`];
 }
@@ -279,6 +307,14 @@ function againText(page, model, op) {
   return ["computes ", first < 0 ? name.slice(AGAIN.length) : link(page, model, "op", first), " again for the backward pass"];
 }
 
+/** The pins that concern it and the tensors around it, as written. */
+function pinsAround(model, op) {
+  const {pins, op_pins: opPins, texts} = model.tensors;
+  const around = new Set([...model.graph.ops.inputs[op], ...model.graph.ops.outputs[op]]);
+  const found = [...opPins.filter(([id]) => id === op), ...pins.filter(([id]) => around.has(id))];
+  return [...new Set(found.flatMap(([, ids]) => ids))].map((id) => texts[id]).sort();
+}
+
 function decision(page, model, op) {
   const record = model.record(op);
   const entry = entryOf(model, op);
@@ -287,11 +323,13 @@ function decision(page, model, op) {
     ["layouts", signatureChips(model, record)],
     ["by axis", record.choice],
     ["because", `${model.head.strategy}: ${record.reason}`],
+    ["costs", chosenCosts(entry)],
+    ["next best", nextBest(entry)],
     ["time", el("span", {"data-value": "seconds"}, inAStep(decisions.seconds[op], schedule.runs[op]))],
     ["when", whenText(model, op)],
     ["kernel", kernelOf(page, model, op)],
     ["again", againText(page, model, op)],
-    ["pinned", entry && entry.pins.length > 0 ? entry.pins.map((pin) => el("div", {}, el("code", {}, pin))) : null],
+    ["pinned", pinsAround(model, op).map((pin) => el("div", {}, el("code", {}, pin)))],
   ]));
 }
 
@@ -312,7 +350,7 @@ export function opSections(page, model, op) {
     const around = collectivesAround(model, op);
     sections.push(part(`Collectives that it causes (${around.length})`, true, around.length === 0 ? el("p", {}, "None.") :
       growingList(around, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
-    sections.push(alternatives(page, model, op));
+    sections.push(alternatives(page, model, op), heldWhileRunning(page, model, op));
   }
   sections.push(sameInCopies(page, model, op));
   if (attributes.length > 0) sections.push(part("Attributes", false, factList(attributes)));

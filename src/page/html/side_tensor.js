@@ -5,7 +5,12 @@ import {bytes, count} from "./format.js";
 import {ROLES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {localShape, shardPicture} from "./shards.js";
-import {readerLine, readersOf, transitionLine} from "./side_op.js";
+import {opLabel, readerLine, readersOf, transitionLine} from "./side_op.js";
+
+function writerText(model, op) {
+  const scope = model.scopeBeside(op);
+  return `${model.opType(op)} ${model.opName(op)}${scope === "" ? "" : ` (${scope})`}`;
+}
 
 /** The layouts in which it lies: as it is written first, then those that boxing makes; each once, with how. */
 function layoutsOf(model, tensor) {
@@ -14,7 +19,7 @@ function layoutsOf(model, tensor) {
     if (layout >= 0 && !layouts.some((known) => known.layout === layout)) layouts.push({layout, how});
   };
   const producer = model.producer[tensor];
-  add(model.decisions.source[tensor], producer >= 0 ? `as written by ${model.opName(producer)}` : "as it starts");
+  add(model.decisions.source[tensor], producer >= 0 ? `as written by ${writerText(model, producer)}` : "as it starts");
   for (const transition of model.transitionsOf.get(tensor) ?? []) {
     add(model.transitions.to[transition], `after ${stepsText(model, transition)}`);
   }
@@ -80,7 +85,7 @@ export function tensorSections(page, model, tensor) {
     ["label", texts[tensors.label[tensor]]],
     ["type", model.typeText(tensor)],
     ["role", ROLES[tensors.role[tensor]]],
-    ["written by", producer >= 0 ? [link(page, model, "op", producer), ` ${model.opType(producer)}`] : null],
+    ["written by", producer >= 0 ? opLabel(page, model, producer) : null],
     ["spread", textsOf(model, "spread", tensor)],
     ["pinned", textsOf(model, "pins", tensor)],
     ["bytes", size === null ? null : [el("span", {"data-value": "bytes"}, bytes(size)), " in all"]],
@@ -89,10 +94,8 @@ export function tensorSections(page, model, tensor) {
   sections.push(readerList(page, model, tensor));
   if (model.bare) return sections;
   const boxed = model.transitionsOf.get(tensor) ?? [];
-  if (boxed.length > 0) {
-    sections.push(part(`Boxed (${boxed.length})`, true,
-        growingList(boxed, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
-  }
+  sections.push(part(`Boxed (${boxed.length})`, true, boxed.length === 0 ? el("p", {}, "Nowhere: all take it as it lies.") :
+    growingList(boxed, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
   const held = lifetimeRows(page, model, tensor);
   if (held.length > 0) sections.push(part("Held on each device", true, el("ul", {class: "plain"}, held)));
   const layout = model.decisions.source[tensor];

@@ -54,7 +54,7 @@ export function transitionSections(page, model, transition) {
       ["to", layoutChip(model, to[transition])],
       ["because", reasons[reason[transition]]],
       ["time", el("span", {"data-value": "seconds"}, inAStep(time[transition], runs[transition]))],
-      ["exposed", seconds(exposed[transition])],
+      ["exposed", inAStep(exposed[transition] / runs[transition], runs[transition])],
       ["bytes moved", inAStep(moved[transition], runs[transition], bytes)],
     ]),
     part("Steps", true, stepTable(model, transition)),
