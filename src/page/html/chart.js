@@ -149,8 +149,8 @@ export class ChartTip {
    */
   show(event, lines) {
     const [title, ...rows] = lines;
-    this.element.replaceChildren(el("b", {}, shorten(title)),
-        rows.map((row) => (Array.isArray(row) ? el("div", {}, el("span", {}, row[0]), el("span", {}, shorten(String(row[1]), 200))) :
+    this.element.replaceChildren(el("b", {}, shorten(title, 400)),
+        rows.map((row) => (Array.isArray(row) ? el("div", {}, el("span", {}, row[0]), el("span", {}, shorten(String(row[1]), 400))) :
             el("p", {}, shorten(row, 300)))).reduce((all, row) => (all.append(row), all), document.createDocumentFragment()));
     this.element.hidden = false;
     const box = this.parent.getBoundingClientRect();

@@ -5,6 +5,7 @@ import {csvText, saveText} from "./csv.js";
 import {cutName} from "./cut_name.js";
 import {el, shorten} from "./dom.js";
 import {count} from "./format.js";
+import {hideWhole, tellWhole} from "./whole_text.js";
 
 const TABLE_ROW = 24;
 const MOST_HEIGHT = 8e6;  // pixels: browsers cut what is taller
@@ -47,6 +48,7 @@ export class DataTable {
     const least = widths.reduce((sum, width) => sum + Number(/[\d.]+/.exec(width)[0]), 2);  // in em
     this.frame = el("div", {class: "frame", role: "grid", tabindex: "0", "aria-label": this.name, "aria-colcount": this.columns.length,
       onkeydown: (event) => (event.target === this.frame ? this.#key(event) : undefined),
+      onfocus: () => (this.frame.matches(":focus-visible") ? this.#tellCurrent() : undefined),
       style: `--columns: ${widths.join(" ")}; --least: ${least}em`},
         el("div", {class: "head", role: "row"}, this.heads), this.body);
     this.element = el("div", {class: "data-table"},
@@ -182,6 +184,8 @@ export class DataTable {
       const text = this.#text(column, slot.row);
       slot.cells[c].textContent = column.isName ? cutName(this.context, text, this.widths[c]) : shorten(text, 160);
       slot.cells[c].title = text.length > 12 ? shorten(text, 2000) : "";
+      if (slot.cells[c].textContent === text) slot.cells[c].removeAttribute("aria-label");
+      else slot.cells[c].setAttribute("aria-label", shorten(text, 2000));
     });
   }
 
@@ -208,6 +212,14 @@ export class DataTable {
     if (next === undefined || last < 0) return;
     event.preventDefault();
     this.mark(this.rows[Math.min(Math.max(next, 0), last)]);
+    this.#tellCurrent();
+  }
+
+  /** The whole of what is cut in the current row. */
+  #tellCurrent() {
+    const current = this.pool.find(({element, row}) => !element.hidden && row === this.current);
+    if (current === undefined) hideWhole();
+    else tellWhole(current.element);
   }
 
   /** Shows a row as the current one, where the filter leaves it. */

@@ -5,6 +5,7 @@ import {Model} from "./model.js";
 import {BESIDE, PANELS, TOOLS} from "./panels.js";
 import {planLine} from "./plan_facts.js";
 import {Store} from "./store.js";
+import {followFocus} from "./whole_text.js";
 
 function tabs(page, main) {
   const panels = PANELS.filter(({needsTwo}) => !needsTwo || page.models.length > 1);
@@ -62,6 +63,7 @@ async function open() {
           el("div", {class: "tools"}, TOOLS.map((tool) => tool(page)))),
       el("div", {class: "work"}, main, beside(page)));
   show(page.store.get("panel"));
+  followFocus();
   app.removeAttribute("aria-busy");
 }
 

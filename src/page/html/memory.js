@@ -276,13 +276,13 @@ class MemoryView {
     const holder = (i) => {
       const tensor = memory.lifetimes.tensor[i];
       const kind = memory.kinds[memory.lifetimes.kind[i]];
-      return el("li", {}, el("button", {class: "plain", onclick: () => select("tensor", tensor)},
+      return el("li", {}, el("button", {class: "plain", title: shorten(this.model.tensorLabel(tensor), 2000), onclick: () => select("tensor", tensor)},
           el("b", {}, bytes(memory.lifetimes.bytes[i])), ` ${memory.parts[memory.lifetimes.part[i]]}: `,
           `${kind === "boxing" ? "boxed copy of " : ""}${shorten(this.model.tensorLabel(tensor), 90)}`));
     };
     this.moment.replaceChildren(
         el("p", {}, `Position ${this.cursor} of ${this.curve.length - 1}, ${seconds(this.curve.times[this.cursor])}: `,
-            op < 0 ? "the start" : el("button", {class: "plain", onclick: () => select("op", op)}, shorten(this.model.opName(op), 100))),
+            op < 0 ? "the start" : el("button", {class: "plain", title: shorten(this.model.opName(op), 2000), onclick: () => select("op", op)}, shorten(this.model.opName(op), 100))),
         this.#partRows(this.store.get("theme")),
         el("h3", {}, `Largest of ${alive} buffers`), el("ol", {}, found.map(holder)));
   }

@@ -163,6 +163,6 @@ function whenIdle(action) {
 
 function hitRow(term, i, choose) {
   return el("li", {id: `hit-${i}`, role: "option", onmousedown: (event) => { event.preventDefault(); choose(); }},
-      el("span", {class: "hit-kind"}, term.kind), el("span", {class: "hit-text"}, shorten(term.text, 90)),
+      el("span", {class: "hit-kind"}, term.kind), el("span", {class: "hit-text", title: shorten(term.text, 2000)}, shorten(term.text, 400)),
       term.items.length > 1 ? el("span", {class: "hit-kind"}, `× ${term.items.length}`) : null);
 }

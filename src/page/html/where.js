@@ -103,7 +103,7 @@ class WhereView {
     const path = [];
     for (let up = node; up !== null; up = up.parent) path.unshift(up);
     this.trail.replaceChildren(...path.map((step, i) => el("button", {class: "plain", "aria-current": i === path.length - 1 ? "page" : null,
-      onclick: () => this.goTo(step)}, shorten(step.label || "model", 60))));
+      title: shorten(step.label || "model", 2000), onclick: () => this.goTo(step)}, shorten(step.label || "model", 60))));
     const {measure, model} = this;
     const share = this.total > 0 ? node.size / this.total : 0;
     this.sum.replaceChildren(el("b", {"data-total": measure.id, "data-value": node.parent === null ? this.total : node.size},
