@@ -230,9 +230,23 @@ OUT_OF_REACH = """(() => {
 })()"""
 
 
+# What stands out of the window, and nothing around it can be scrolled to show it.
+STANDS_OUT = """[...document.querySelectorAll("body *")].filter((element) => {
+  if (!element.checkVisibility() || element.closest(".said, .offscreen, svg, option")) return false;
+  const box = element.getBoundingClientRect();
+  if (box.width === 0 || box.height === 0 || box.right <= innerWidth + 1 && box.left >= -1) return false;
+  for (let up = element.parentElement; up !== null; up = up.parentElement) {
+    if (/auto|scroll/.test(getComputedStyle(up).overflowX) && up.scrollWidth > up.clientWidth && up.getBoundingClientRect().right <= innerWidth + 1) return false;
+  }
+  return true;
+}).map((element) => `${element.tagName} ${element.className}: ${element.textContent.slice(0, 40)}`)"""
+# At most so high may the head be.
+HEADS = {1280: 44, 1024: 44, 800: 90, 390: 130}
+
+
 def small_screens(browser, inputs):
-    """All controls are reached, nothing stands out of the window, and the legend leaves the graph its room."""
-    for width, height in ((1024, 700), (800, 600), (390, 844)):
+    """All controls are reached, nothing stands out of the window, the head is low, and the legend leaves the graph its room."""
+    for width, height in ((1280, 720), (1024, 700), (800, 600), (390, 844)):
         page = browser.open(inputs.page("llama"), width, height)
         page.settle()
         covered = page.evaluate("""(() => {
@@ -240,6 +254,10 @@ def small_screens(browser, inputs):
           return area(".legend") / area(".graph-view");
         })()""")
         expect(covered < 0.1, f"{width} x {height}: the legend covers {covered:.0%} of the graph")
+        head = page.evaluate("document.querySelector('header').getBoundingClientRect().height")
+        expect(head <= HEADS[width], f"{width} x {height}: the head is {head} points high")
+        told = page.evaluate("[...document.querySelectorAll('.plan-line .alert, .plan-line button')].map((e) => e.getBoundingClientRect().right - e.parentElement.getBoundingClientRect().right)")
+        expect(told and max(told) <= 0, f"{width} x {height}: what is wrong with the plan is cut by {told}")
         for address in (None, fragment("op", first_matmul(inputs))):
             if address:
                 page.go(address)
@@ -247,6 +265,8 @@ def small_screens(browser, inputs):
                 where = f"{width} x {height}{' with the side panel' if address else ''}, {panel}"
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 expect(wide <= 0, f"{where}: {wide} points too wide")
+                out = page.evaluate(STANDS_OUT)
+                expect(not out, f"{where}: stands out of the window: {out[:3]}")
                 lost = page.evaluate(OUT_OF_REACH)
                 expect(not lost, f"{where}: out of reach: {lost[:3]}")
                 room = page.evaluate(f"document.querySelector('.panel.{panel}').getBoundingClientRect().height")

@@ -141,5 +141,5 @@ export function overlayTool({models, store}) {
       rows.map((row) => el("option", {value: row.id}, row.title)));
   store.on("overlay", (id) => { select.value = id; });
   select.value = store.get("overlay");
-  return el("label", {class: "tool"}, "Colour: ", select);
+  return el("label", {class: "tool"}, el("span", {class: "spelled"}, "Colour: "), select);
 }

@@ -52,15 +52,15 @@ export function warningsList({head}) {
   return head.warnings.length === 0 ? null : el("ul", {class: "warnings"}, head.warnings.map((text) => el("li", {}, text)));
 }
 
-/** One line of a plan for the page's head: step, peak, mesh, and what is wrong. `showAll`: of the warnings. */
+/** One line of a plan for the page's head: what is wrong, which is never cut, then step, peak, mesh. `showAll`: of the warnings. */
 export function planLine(model, showAll) {
   const misfit = misfitText(model);
   const figures = model.bare ? [`${model.numOps} ops, no plan`] :
     [`step ${seconds(model.schedule.summary.step)}`, `peak ${bytes(model.memory.peak_bytes)}`, meshText(model.head)];
-  return el("p", {class: "plan-line"},
+  return el("p", {class: "plan-line", title: figures.join(", ")},
       model.other === null ? null : el("b", {}, `${model.index === 0 ? "before" : "after"}: ${planLabel(model)}`),
-      figures.map((text) => el("span", {}, text)),
-      misfit === null ? null : el("strong", {class: "alert"}, misfit),
+      misfit === null ? null : el("strong", {class: "alert", title: misfit}, "does not fit", el("span", {class: "spelled"}, misfit.slice("does not fit".length))),
       model.head.warnings.length === 0 ? null :
-        el("button", {type: "button", class: "plain", title: model.head.warnings.join("\n").slice(0, 2000), onclick: showAll}, `⚠ ${warningsWord(model)}`));
+        el("button", {type: "button", class: "plain", title: model.head.warnings.join("\n").slice(0, 2000), "aria-label": warningsWord(model), onclick: showAll}, `⚠ ${model.head.warnings.length}`, el("span", {class: "spelled"}, warningsWord(model).replace(/^\d+/, ""))),
+      figures.map((text) => el("span", {}, text)));
 }

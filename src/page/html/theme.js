@@ -5,8 +5,10 @@ export function themeTool({store}) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const apply = (theme) => {
     document.documentElement.dataset.theme = theme;
-    button.textContent = theme === "dark" ? "☀ light" : "☾ dark";
-    button.setAttribute("aria-label", `switch to the ${theme === "dark" ? "light" : "dark"} theme`);
+    const other = theme === "dark" ? "light" : "dark";
+    button.replaceChildren(theme === "dark" ? "☀" : "☾", el("span", {class: "spelled"}, ` ${other}`));
+    button.setAttribute("aria-label", `switch to the ${other} theme`);
+    button.title = `switch to the ${other} theme`;
   };
   let chosen = false;
   const button = el("button", {class: "tool", onclick: () => {
