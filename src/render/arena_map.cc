@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "graph/phases.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
+#include "render/arena_stacks.h"
 #include "render/canvas.h"
 #include "render/facts.h"
 #include "render/overview.h"
@@ -146,20 +148,65 @@ class ArenaMap {
     return place;
   }
 
+  static double LeastWidth(const TaskAxis::Section& section) {
+    constexpr double kLeastTitle = 60;
+    return std::min(RoomFor(section.name, 8, section.folded), kLeastTitle);
+  }
+
+  // Neighbours that are too narrow for their names are one band, with the names that it has room for.
   void AddSections() {
-    constexpr double kLeastSection = 5, kLeastTitle = 60;
+    std::vector<TaskAxis::Section> narrow;
+    const auto flush = [&] {
+      if (!narrow.empty()) AddHead(Together(narrow));
+      narrow.clear();
+    };
     for (const TaskAxis::Section& section : axis_.Sections()) {
+      constexpr double kLeastShade = 5;
       const double left = axis_.Left(section.first), width = axis_.Left(section.end) - left;
-      if (width < kLeastSection) continue;
-      const std::string_view colour = section.folded ? kFoldedColour : "#5B6577";
-      const Rectangle head = {left, kMapHeight + 3, width, 15};
-      canvas_.Box(head, {section.folded ? "#E4E7FA" : "#F1F5FA", section.folded ? "#A9B2EC" : "#B9C3D3"},
-                  StrCat(section.name, ", ", section.end - section.first, " tasks"));
-      // Whole or not at all: of a narrow band's name nothing is left that says something.
-      const double least = std::min(RoomFor(section.name, 8, section.folded), kLeastTitle);
-      if (width >= least) canvas_.Text(head, section.name, {8, section.folded, colour, TextAlign::kCentre});
-      if (section.folded) canvas_.Box({left, 0, width, kMapHeight}, {"#F0F1FB", "#D6DAF5", 0.3}, section.name);
+      if (section.folded && width >= kLeastShade) {
+        canvas_.Box({left, 0, width, kMapHeight}, {"#F0F1FB", "#D6DAF5", 0.3}, section.name);
+      }
+      if (width < LeastWidth(section)) {
+        narrow.push_back(section);
+        continue;
+      }
+      flush();
+      AddHead(section);
     }
+    flush();
+  }
+
+  // The names of the widest of them come first.
+  TaskAxis::Section Together(const std::vector<TaskAxis::Section>& sections) const {
+    std::map<std::string, double> widths;
+    bool folded = true;
+    for (const TaskAxis::Section& section : sections) {
+      widths[section.name] += axis_.Left(section.end) - axis_.Left(section.first);
+      folded = folded && section.folded;
+    }
+    std::vector<std::pair<std::string, double>> order(widths.begin(), widths.end());
+    std::ranges::stable_sort(order, std::ranges::greater(), [](const auto& row) { return row.second; });
+    TaskAxis::Section all{sections.front().first, sections.back().end, order.front().first, folded};
+    const double room = axis_.Left(all.end) - axis_.Left(all.first);
+    for (size_t i = 1; i < order.size(); ++i) {
+      const std::string more = StrCat(all.name, ", ", order[i].first);
+      if (RoomFor(more, 8, folded) > room) break;
+      all.name = more;
+    }
+    return all;
+  }
+
+  void AddHead(const TaskAxis::Section& section) {
+    constexpr double kLeastHead = 5, kLeastCut = 30;
+    const double left = axis_.Left(section.first), width = axis_.Left(section.end) - left;
+    if (width < kLeastHead) return;
+    const Rectangle head = {left, kMapHeight + 3, width, 15};
+    canvas_.Box(head, {section.folded ? "#E4E7FA" : "#F1F5FA", section.folded ? "#A9B2EC" : "#B9C3D3"},
+                StrCat(section.name, ", ", section.end - section.first, " tasks"));
+    // Of the name of a very narrow band nothing is left that says something.
+    const double least = std::min(RoomFor(section.name, 8, section.folded), kLeastCut);
+    const std::string_view colour = section.folded ? kFoldedColour : "#5B6577";
+    if (width >= least) canvas_.Text(head, section.name, {8, section.folded, colour, TextAlign::kCentre});
   }
 
   void AddRegisters() {
@@ -181,6 +228,59 @@ class ArenaMap {
     for (size_t i = 0; i < shown.size(); ++i) {
       if (HasRoom(places[i])) AddLabel(shown[i], VisiblePart(places[i], std::span(places).subspan(i + 1)));
     }
+    AddStacks(shown, places);
+  }
+
+  // One name for many thin registers that lie on each other, as those of equal layers do: where there is room for most
+  // names, then, of what is left, for a few letters.
+  void AddStacks(std::vector<uint32_t> shown, std::vector<Rectangle> places) {
+    for (const double least_width : {240.0, 120.0}) {
+      std::vector<uint32_t> thin;
+      std::vector<Rectangle> thin_places;
+      for (size_t i = 0; i < shown.size(); ++i) {
+        if (HasRoom(places[i])) continue;
+        thin.push_back(shown[i]);
+        thin_places.push_back(places[i]);
+      }
+      for (const Stack& stack : FindStacks(thin_places, least_width, kMapLine + 2)) {
+        AddStackLabel(stack, thin);
+        for (const uint32_t i : stack.members) thin_places[i].height = 0;
+      }
+      shown.clear();
+      places.clear();
+      for (size_t i = 0; i < thin.size(); ++i) {
+        if (thin_places[i].height <= 0) continue;
+        shown.push_back(thin[i]);
+        places.push_back(thin_places[i]);
+      }
+    }
+  }
+
+  static bool Overlap(const Rectangle& a, const Rectangle& b) {
+    return a.left < b.right() && b.left < a.right() && a.bottom < b.top() && b.bottom < a.top();
+  }
+
+  // On paper of its own, as fine lines run below it. `registers`: of the stack's members.
+  void AddStackLabel(const Stack& stack, const std::vector<uint32_t>& registers) {
+    constexpr double kPaperHeight = kMapLine + 1;
+    std::vector<NamedBytes> all;
+    double bytes = 0;
+    for (const uint32_t i : stack.members) {
+      const Register& reg = physical_.registers[registers[i]];
+      all.push_back({plan_.graph.tensor(reg.tensor).name, static_cast<double>(reg.footprint())});
+      bytes += all.back().bytes;
+    }
+    const std::string text = StrCat(FormatBytes(bytes), ": ", NamesTogether(all));
+    const Rectangle& place = stack.place;
+    const double width = std::min(place.width - 4, RoomFor(text, 8.5, false) + 8);
+    const Rectangle paper = {place.left + (place.width - width) / 2, place.middle() - kPaperHeight / 2, width,
+                             kPaperHeight};
+    // Registers that are written over others lie where these do.
+    if (std::ranges::any_of(papers_, [&](const Rectangle& other) { return Overlap(paper, other); })) return;
+    papers_.push_back(paper);
+    canvas_.Box(paper, {"#FFFFFF", "#B9C3D3", 0.4}, text);
+    canvas_.Text({paper.left + 2, paper.bottom, width - 4, kPaperHeight}, text,
+                 {8.5, false, kMapText, TextAlign::kCentre});
   }
 
   // The largest part of `place` that lies left of, right of, below or above each of those that are drawn over it.
@@ -292,6 +392,7 @@ class ArenaMap {
   const TaskAxis axis_;
   double bytes_ = 1;
   std::map<std::string, Paint> kinds_;
+  std::vector<Rectangle> papers_;  // under names of stacks
   size_t left_out_ = 0;
   Canvas canvas_;
 };

@@ -313,12 +313,12 @@ class ScheduleView {
     context.textAlign = "right";
     for (const row of this.rows) {
       context.fillStyle = colors.ink;
-      context.fillText(fitText(context, row.label, GUTTER - 12), GUTTER - 8, row.y + row.height / 2);
+      context.fillText(fitName(context, row.label, GUTTER - 12), GUTTER - 8, row.y + row.height / 2);
     }
     context.textAlign = "left";
     context.font = `bold ${context.font}`;
     for (const {y, text} of this.heads) {
-      const fitted = fitText(context, text, 400);
+      const fitted = fitName(context, text, 400);
       context.fillStyle = colors.paper;  // lines of times end at the words
       context.fillRect(6, y + 2, context.measureText(fitted).width + 4, GROUP_HEAD - 4);
       context.fillStyle = colors.ink;
