@@ -4,6 +4,7 @@
 
 #include "base/ids.h"
 #include "graph/sections.h"
+#include "page/options.h"
 #include "page/sections.h"
 #include "plan/plan.h"
 #include "schedule/micro_batches.h"
@@ -13,10 +14,7 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kMostTasks = 60'000;  // of all micro-batches: a bound of a page
-
-Json MicroBatchColumns(const Plan& plan) {
-  const MicroBatches played = PlayMicroBatches(plan, kMostTasks);
+Json MicroBatchColumns(const MicroBatches& played, bool is_physical) {
   if (played.counts.empty()) return nullptr;
   Json part = Json::array(), op = Json::array(), transition = Json::array(), step = Json::array(),
        start = Json::array(), end = Json::array();
@@ -28,14 +26,14 @@ Json MicroBatchColumns(const Plan& plan) {
     start.push_back(task.time.start);
     end.push_back(task.time.end);
   }
-  return {{"counts", played.counts},
-          {"seconds", played.seconds},
-          {"part", std::move(part)},
-          {"op", std::move(op)},
-          {"transition", std::move(transition)},
-          {"step", std::move(step)},
-          {"start", std::move(start)},
-          {"end", std::move(end)}};
+  return {{"physical", is_physical}, {"counts", played.counts},   {"seconds", played.seconds},
+          {"part", std::move(part)}, {"op", std::move(op)},       {"transition", std::move(transition)},
+          {"step", std::move(step)}, {"start", std::move(start)}, {"end", std::move(end)}};
+}
+
+Json MicroBatchesOf(const PageFacts& facts) {
+  if (facts.options.played != nullptr) return MicroBatchColumns(*facts.options.played, true);
+  return MicroBatchColumns(PlayMicroBatches(facts.plan, kMostTasksOfPage), false);
 }
 
 }  // namespace
@@ -52,7 +50,7 @@ Json ScheduleSection(const PageFacts& facts) {
   return {{"start", std::move(start)},
           {"end", std::move(end)},
           {"runs", std::move(times)},
-          {"micro_batches", MicroBatchColumns(facts.plan)},
+          {"micro_batches", MicroBatchesOf(facts)},
           {"summary",
            {{"step", summary.step},
             {"compute", summary.compute},

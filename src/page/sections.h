@@ -85,8 +85,9 @@ Json TransitionsSection(const PageFacts& facts);
 
 // When things run: start, end (per op, seconds), summary {step, compute, collectives, exposed, slowed, idle}, runs (per
 // op: times a step), micro_batches (schedule/micro_batches.h: each of its own; null: none, or too many tasks; else
-// counts (micro-batches per part), seconds, and per task part, op, transition, step, start, end; -1: none). Steps of
-// transitions have their times in `transitions`.
+// physical (those of the physical plan, each of which runs every task; else the graph's own), counts (micro-batches per
+// part), seconds, and per task part, op, transition, step, start, end; -1: none). Steps of transitions have their times
+// in `transitions`.
 Json ScheduleSection(const PageFacts& facts);
 
 // What memory holds: op_at (per position of the order of a step: the op that runs or is prepared), lifetimes {bytes,

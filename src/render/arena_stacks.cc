@@ -20,8 +20,10 @@ std::string WithoutNumbers(const std::string& name) {
   std::string text;
   for (const char c : name) {
     const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!digit) text += c;
-    else if (text.empty() || text.back() != '*') text += '*';
+    if (!digit)
+      text += c;
+    else if (text.empty() || text.back() != '*')
+      text += '*';
   }
   return text;
 }
@@ -47,8 +49,8 @@ class Above {
   void Take(uint32_t i) { taken_[i] = true; }
 
   std::optional<uint32_t> Find(const Rectangle& under, double least_width) const {
-    const auto first = std::ranges::lower_bound(by_bottom_, under.top() - kTouch, {},
-                                                [&](uint32_t i) { return places_[i].bottom; });
+    const auto first =
+        std::ranges::lower_bound(by_bottom_, under.top() - kTouch, {}, [&](uint32_t i) { return places_[i].bottom; });
     std::optional<uint32_t> best;
     double most = least_width;
     for (auto at = first; at != by_bottom_.end() && places_[*at].bottom <= under.top() + kTouch; ++at) {

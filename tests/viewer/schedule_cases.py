@@ -117,6 +117,47 @@ def micro_batches_stand_apart(browser, inputs):
     page.close()
 
 
+def physical_micro_batches_are_drawn(browser, inputs):
+    """Every task of the physical plan in each of its micro-batches, when the fake backend runs it; and one alone."""
+    inputs.run("run", inputs.plan("physical"), "--backend", "fake", "--trace", "streamed.json", "-q")
+    page_file = inputs._paged("streamed.html", "render", inputs.plan("physical"), "--trace", "streamed.json")
+    plan = document(page_file)
+    played, trace = plan["schedule"]["micro_batches"], plan["trace"]
+    expect_equal([played["physical"], played["counts"]], [True, [1, 1, 1, 1]], "micro-batches")
+    expect(abs(played["seconds"] / trace["seconds"] - 1) < 1e-6, f"all take {played['seconds']} s, in the fake backend {trace['seconds']} s")
+    events = trace["events"]
+    ran = sorted((events["micro_batch"][i], round(start * 1e12)) for i, start in enumerate(events["start"])
+                 if events["device"][i] == 0 and events["op"][i] >= 0 and events["end"][i] > start)
+    drawn = sorted((part, round(start * 1e12)) for part, op, start in zip(played["part"], played["op"], played["start"]) if op >= 0)
+    expect_equal([batch for batch, _ in drawn], [batch for batch, _ in ran], "micro-batches of ops")
+    expect(all(abs(a - b) <= 1000 for (_, a), (_, b) in zip(drawn, ran)), f"ops start at {drawn}, in the run at {ran}")
+    page = browser.open(page_file)
+    page.click("[role=tab][data-panel=schedule]")
+    page.settle()
+    told = page.text(".schedule .batches")
+    expect(told.startswith("4 micro-batches through the arena take"), f"what is drawn: {told}")
+    expect_shown(told.split("take ")[1], played["seconds"], "seconds of all")
+    expect("1.00 × predicted" in page.text(".schedule .totals"), f"beside the trace: {page.text('.schedule .totals')}")
+    x, y = middle(page, ".schedule .surface canvas", 0.9, 0.16)
+    said = ""
+    for step in range(60):
+        page.move(x - 8 * step, y)
+        page.settle()
+        said = page.text(".schedule .tip") or ""
+        if "micro-batch 4 of 4" in said:
+            break
+    expect("micro-batch 4 of 4" in said, f"the pointer tells {said}")
+    page.click(".schedule .together input")
+    page.settle()
+    expect(page.text(".schedule .batches").startswith("one micro-batch alone"), "alone")
+    expect_near(total(page, "schedule", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed, alone")
+    page.go("#op=up")
+    page.wait("document.querySelector('.side h2')?.innerText === 'up'")
+    expect("in the first micro-batch" in page.text(".side") and "in the last of 4" in page.text(".side"), "when an op runs")
+    expect_quiet(page)
+    page.close()
+
+
 NOTE_TEXTS = """(() => {
   window.texts = [];
   const write = CanvasRenderingContext2D.prototype.fillText;
@@ -170,5 +211,5 @@ def keys_walk_through_a_step(browser, inputs):
     page.close()
 
 
-CASES = [keys_walk_through_a_step, many_micro_batches_are_readable, micro_batches_stand_apart, schedule_adds_up,
+CASES = [keys_walk_through_a_step, many_micro_batches_are_readable, micro_batches_stand_apart, physical_micro_batches_are_drawn, schedule_adds_up,
          trace_beside_plan, trace_of_micro_batches]

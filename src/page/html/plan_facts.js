@@ -25,11 +25,11 @@ export function physicalText({memory}) {
     number === 1 ? "one micro-batch" : `each of ${number} micro-batches`}`;
 }
 
-/** For charts, which draw tensors and ops of one run; null: there is no physical plan. */
-export function physicalNote(model) {
+/** For charts; `drawsOne`: they draw tensors and ops of one run. Null: there is no physical plan. */
+export function physicalNote(model, drawsOne = true) {
   const text = physicalText(model);
   if (text === null) return null;
-  const drawn = model.memory.physical.micro_batches > model.head.micro_batches ? "One run of the ops is drawn. " : "";
+  const drawn = drawsOne && model.memory.physical.micro_batches > model.head.micro_batches ? "One run of the ops is drawn. " : "";
   return el("p", {class: "hint physical"}, `${drawn}The physical plan: ${text}.`);
 }
 

@@ -1,28 +1,28 @@
 // The schedule of a step as a Gantt chart: what each stream runs when, predicted beside measured.
-import {bindZoom, ChartSurface, ChartTip, fitName, fitText, planChoice, roundTicks, saysBare, SERIES, seriesFill, seriesSample, ZoomRange} from "./chart.js";
+import {bindZoom, ChartSurface, ChartTip, fitName, fitText, planChoice, roundTicks, saysBare, ZoomRange} from "./chart.js";
 import {foretold, tracedRuns} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, percent, seconds, threeDigits} from "./format.js";
-import {PHASES} from "./model.js";
 import {inkOn} from "./overlays.js";
 import {physicalNote} from "./plan_facts.js";
-import {intervalFacts, partSign, partTimes, partTitle, placeParts, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
+import {Fills, scheduleLegend} from "./schedule_fills.js";
+import {intervalFacts, numBatches, partSign, partTimes, partTitle, placeParts, predictedRows, rowSeconds, runsApart, tracedRows} from "./timeline.js";
 
 const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
 const MOST_APART = 20;  // times as long as the other: what is drawn to one scale
-const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
-const EXPOSED = {light: "#cc6677", dark: "#c45566", pattern: "diagonal"};
 
 /** How long a trace is beside the plan's step, where it ran as many micro-batches. */
 function tracedPart({trace, head, schedule}) {
   const batches = (number) => `${number} micro-batch${number === 1 ? "" : "es"}`;
+  const apart = schedule.micro_batches;
+  if (apart?.physical && trace.micro_batches === numBatches(apart)) return `${threeDigits(trace.seconds / apart.seconds)} × predicted`;
   return trace.micro_batches === head.micro_batches ? `${threeDigits(trace.seconds / schedule.summary.step)} × predicted` :
     `a run of ${batches(trace.micro_batches)}; the plan's step has ${head.micro_batches}`;
 }
 
 /** Would one of plan and trace be a few pixels beside the other? */
 function areFarApart({trace, schedule}) {
-  const ratio = trace.seconds / Math.max(schedule.summary.step, 1e-12);
+  const ratio = trace.seconds / Math.max(schedule.micro_batches?.seconds ?? schedule.summary.step, 1e-12);
   return ratio > MOST_APART || ratio < 1 / MOST_APART;
 }
 
@@ -30,24 +30,6 @@ function areFarApart({trace, schedule}) {
 function predictedRuns(model, op) {
   const runs = tracedRuns(model, op);
   return runs > 1 ? ` for ${runs} micro-batches` : "";
-}
-
-/** What fills intervals, made once a drawing: patterns are dear. */
-class Fills {
-  constructor(context, model, theme) {
-    const ofSeries = (series) => ({fill: seriesFill(context, series, theme), color: series[theme]});
-    this.phase = model.graph.ops.phase;
-    this.phases = PHASE_SERIES.map(ofSeries);
-    this.kinds = model.transitions.kinds.map(({fill}) => ({fill, color: fill}));
-    this.exposed = ofSeries(EXPOSED);
-    this.local = ofSeries(SERIES[4]);
-  }
-
-  of(row, i) {
-    if (row.isExposed) return this.exposed;
-    if (row.kind >= 0) return this.kinds[row.kind];
-    return row.op[i] < 0 ? this.local : this.phases[this.phase[row.op[i]]];
-  }
 }
 
 class ScheduleView {
@@ -143,21 +125,34 @@ class ScheduleView {
         part("exposed", summary.exposed, "exposed"), part("idle", summary.idle, "idle"),
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
-        this.model.head.micro_batches > 1 ? el("span", {class: "batches"}, this.#batchesText()) : "",
+        this.model.head.micro_batches > 1 || this.model.schedule.micro_batches ? el("span", {class: "batches"}, this.#batchesText()) : "",
         traced ? el("span", {}, `trace (${traced.path}), ${traced.kind}: ${seconds(traced.seconds)}, ${tracedPart(this.model)}`) : "",
         start.length === 0 ? "no op" : "");
   }
 
   /** How micro-batches are drawn, and what was folded for that. */
   #batchesText() {
+    const {micro_batches: apart} = this.model.schedule;
+    if (apart?.physical) return this.#streamedText(apart);
     const {micro_batches: number} = this.model.head;
     if (this.batches === null) {
       return `${number} micro-batches, drawn as one task each${this.model.schedule.micro_batches ? "" : ": too many tasks to draw them one by one"}`;
     }
     const {counts, seconds: step} = this.batches;
     const folded = counts.findIndex((count) => count > 1);
+    return `${number} micro-batches, one after the other: ${seconds(step)}, exposed ${seconds(this.#exposed())}${folded < 0 ? "" : `; ${partTitle(this.batches, folded)}`}`;
+  }
+
+  /** Of the physical plan's micro-batches: how long all take, and what each adds. */
+  #streamedText(apart) {
+    const number = numBatches(apart);
+    const takes = `${number} micro-batches through the arena take ${seconds(apart.seconds)}, ${seconds(apart.seconds / number)} each`;
+    return this.batches === null ? `one micro-batch alone is drawn; ${takes}` : `${takes}; exposed ${seconds(this.#exposed())}`;
+  }
+
+  #exposed() {
     const exposed = this.rows.find((row) => row.isExposed);
-    return `${number} micro-batches, one after the other: ${seconds(step)}, exposed ${seconds(exposed ? rowSeconds(exposed) : 0)}${folded < 0 ? "" : `; ${partTitle(this.batches, folded)}`}`;
+    return exposed ? rowSeconds(exposed) : 0;
   }
 
   // What is drawn ----------------------------------------------------------------------------------------------------
@@ -409,8 +404,8 @@ class ScheduleView {
   }
 
   #partOf(row, i) {
-    const {runs} = row.op[i] >= 0 ? this.model.schedule : this.model.transitions;
-    return runs[row.op[i] >= 0 ? row.op[i] : row.transition[i]] > 1 ? partTitle(this.batches, row.part[i]) : "once a step";
+    const runs = row.op[i] >= 0 ? runsApart(this.model, "op", row.op[i]) : runsApart(this.model, "transition", row.transition[i]);
+    return runs > 1 ? partTitle(this.batches, row.part[i]) : "once a step";
   }
 
   #select({row, i}) {
@@ -455,13 +450,6 @@ class ScheduleView {
   }
 }
 
-function scheduleLegend(theme, model) {
-  return el("span", {class: "scale"},
-      PHASES.map((phase, i) => el("span", {}, seriesSample(PHASE_SERIES[i], theme), ` ${phase[0].toUpperCase()}: ${phase}`)),
-      el("span", {}, seriesSample(SERIES[4], theme), " slices and copies"),
-      model.transitions.tensor.length > 0 ? el("span", {}, seriesSample(EXPOSED, theme), " exposed communication") : null);
-}
-
 export const schedulePanel = {
   id: "schedule",
   title: "Schedule",
@@ -478,8 +466,8 @@ export const schedulePanel = {
         view = new ScheduleView(place, model, store);
       }
       const together = el("input", {type: "checkbox", onchange: () => view.showTogether(together.checked)});
-      batches.replaceChildren(model.schedule.micro_batches ? el("label", {class: "together"}, together, " micro-batches as one task each") : "");
-      notes.replaceChildren(physicalNote(model) ?? "");
+      batches.replaceChildren(model.schedule.micro_batches ? el("label", {class: "together"}, together, model.schedule.micro_batches.physical ? " one micro-batch alone" : " micro-batches as one task each") : "");
+      notes.replaceChildren(physicalNote(model, !model.schedule.micro_batches) ?? "");
       if (!model.trace) return devices.replaceChildren();
       const redraw = () => view.showDevice(Number(select.value), stretched.checked);
       const select = el("select", {"aria-label": "device of the trace", onchange: redraw},

@@ -6,7 +6,7 @@ import {bytes, inAStep, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {heldWhileRunning} from "./side_memory.js";
-import {timesOf} from "./timeline.js";
+import {runsApart, timesOf} from "./timeline.js";
 
 function lines(text) {
   return text === "" ? [] : text.split("\n").map((line) => {
@@ -275,7 +275,7 @@ function kernelOf(page, model, op) {
 
 /** When each run is: the first and the last one, where micro-batches are drawn one by one. */
 function whenText(model, op) {
-  const runs = model.schedule.runs[op];
+  const runs = runsApart(model, "op", op);
   const times = timesOf(model, "op", op);
   const range = ({start, end}) => (seconds(start) !== seconds(end) ? `${seconds(start)} – ${seconds(end)}` :
     `${seconds(start)}, for ${seconds(end - start)}`);

@@ -6,7 +6,7 @@ import {el} from "./dom.js";
 import {bytes, inAStep, seconds} from "./format.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {byTime, transitionLine} from "./side_op.js";
-import {timesOf} from "./timeline.js";
+import {runsApart, timesOf} from "./timeline.js";
 
 const MOST_TYPES = 24;
 
@@ -18,7 +18,7 @@ function figureCell(text) {
 function stepTable(model, transition) {
   const {steps, kinds} = model.transitions;
   const runs = model.transitions.runs[transition];
-  const first = runs > 1 && model.schedule.micro_batches ? ", first of all" : "";
+  const first = model.schedule.micro_batches && runsApart(model, "transition", transition) > 1 ? ", first of all" : "";
   return el("table", {class: "plain steps"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", `begins${first}`, "ends"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, steps[transition]
       .map(([kind, axis, time, moved], step) => {

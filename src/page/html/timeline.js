@@ -169,9 +169,10 @@ function addMicroBatches({op, transition, step, part, start, end}, factor, rows)
 }
 
 /** First and last micro-batch of a part, counted from 1, and how many there are. */
-function partRange({counts}, part) {
-  const before = counts.slice(0, part).reduce((sum, number) => sum + number, 0);
-  return [before + 1, before + counts[part], counts.reduce((sum, number) => sum + number, 0)];
+function partRange(batches, part) {
+  const {counts} = batches;
+  const before = numBatches({counts: counts.slice(0, part)});
+  return [before + 1, before + counts[part], numBatches(batches)];
 }
 
 /** "micro-batch 3 of 8", "micro-batches 5 to 63 of 64, drawn as one", of a part. */
@@ -209,12 +210,22 @@ export function placeParts(parts, low, high, measure) {
   });
 }
 
+/** How often an op ("op") or a transition runs among the micro-batches that the schedule tells apart. */
+export function runsApart({schedule, transitions}, kind, id) {
+  const runs = (kind === "op" ? schedule : transitions).runs[id];
+  return schedule.micro_batches?.physical ? numBatches(schedule.micro_batches) : runs;
+}
+
+export function numBatches({counts}) {
+  return counts.reduce((sum, number) => sum + number, 0);
+}
+
 /** When each part begins and ends: of what runs in every micro-batch. */
-export function partTimes({schedule, transitions}) {
-  const {counts, part, op, transition, start, end} = schedule.micro_batches;
+export function partTimes(model) {
+  const {counts, part, op, transition, start, end} = model.schedule.micro_batches;
   const times = counts.map(() => ({start: Infinity, end: 0}));
   part.forEach((at, i) => {
-    if ((op[i] >= 0 ? schedule.runs[op[i]] : transitions.runs[transition[i]]) === 1) return;
+    if ((op[i] >= 0 ? runsApart(model, "op", op[i]) : runsApart(model, "transition", transition[i])) === 1) return;
     times[at].start = Math.min(times[at].start, start[i]);
     times[at].end = Math.max(times[at].end, end[i]);
   });
@@ -225,10 +236,10 @@ export function partTimes({schedule, transitions}) {
  * When an op, or a step of a transition, runs: {start, end, part (of the micro-batches, -1: as one task of them all)}, one
  * for each part.
  */
-export function timesOf({schedule, transitions}, kind, id, step = -1) {
-  const runs = (kind === "op" ? schedule : transitions).runs[id];
+export function timesOf(model, kind, id, step = -1) {
+  const {schedule, transitions} = model;
   const apart = schedule.micro_batches;
-  if (runs > 1 && apart) {
+  if (apart && runsApart(model, kind, id) > 1) {
     return apart[kind].flatMap((of, i) => (of === id && apart.step[i] === step ? [{start: apart.start[i], end: apart.end[i], part: apart.part[i]}] : []));
   }
   if (kind === "op") return [{start: schedule.start[id], end: schedule.end[id], part: -1}];
