@@ -22,11 +22,28 @@ Result<std::string> Dot(const Plan& plan, const RenderOptions& options) {
   return view->draw(plan, options);
 }
 
+constexpr char kSvg[] = "svg", kPng[] = "png", kPdf[] = "pdf";
+
 template <const char* kFormat>
 Result<std::string> Picture(const Plan& plan, const RenderOptions& options) {
   SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, options));
   SBP_ASSIGN_OR_RETURN(const std::string dot, view->draw(plan, options));
   return LayOut(dot, kFormat, view->engine, options.cancelled, options.hold_stderr);
+}
+
+// Bytes of a drawing that browsers and reviews open at once.
+constexpr size_t kMostSvgBytes = 1'000'000;
+constexpr size_t kFewestNodes = 40;
+
+// A graph that turns out larger is folded further, unless somebody says how much it is to hold.
+Result<std::string> Svg(const Plan& plan, const RenderOptions& options) {
+  RenderOptions drawn = options;
+  while (true) {
+    SBP_ASSIGN_OR_RETURN(std::string svg, Picture<kSvg>(plan, drawn));
+    const bool may_fold = options.expand.empty() && options.max_nodes == RenderOptions().max_nodes;
+    if (svg.size() <= kMostSvgBytes || !may_fold || drawn.max_nodes <= kFewestNodes) return svg;
+    drawn.max_nodes = std::max(kFewestNodes, drawn.max_nodes * 3 / 4);
+  }
 }
 
 template <std::string (*kWrite)(const Document&)>
@@ -36,11 +53,9 @@ Result<std::string> Tables(const Plan& plan, const RenderOptions& options) {
   return kWrite(document);
 }
 
-constexpr char kSvg[] = "svg", kPng[] = "png", kPdf[] = "pdf";
-
 constexpr FormatRow kFormats[] = {
     {"dot", "the drawing as Graphviz source", Dot},
-    {"svg", "a vector drawing for browsers; hover shows names and reasons", Picture<kSvg>},
+    {"svg", "a vector drawing for browsers; hover shows names and reasons", Svg},
     {"png", "a bitmap", Picture<kPng>},
     {"pdf", "a vector drawing on one page", Picture<kPdf>},
     {"md", "tables of ops, collectives and memory in Markdown", Tables<WriteMarkdown>},

@@ -15,7 +15,7 @@ namespace {
 
 std::string Points(double value) { return FormatDouble(std::round(value * 100) / 100); }
 std::string Inches(double value) { return FormatDouble(std::round(value / 72 * 10000) / 10000); }
-std::string Tooltip(std::string_view text) { return text.empty() ? "" : StrCat(", tooltip=", QuoteDot(text)); }
+std::string Tooltip(std::string_view text) { return text.empty() ? "" : StrCat(", tooltip=", QuoteTooltip(text)); }
 std::string At(const Point& point) { return StrCat(Points(point.x), ",", Points(point.y)); }
 
 }  // namespace

@@ -217,7 +217,7 @@ class DotWriter {
          << "\", fillcolor=\"" << look.paint.fill << "\", color=\"" << look.paint.line << "\", penwidth=" << look.pen
          << ", label=" << NodeTable(node, look.paint.text, look.title_size);
     if (node.kind == ViewNode::Kind::kSummary) out_ << ", margin=\"0.12,0.1\"";  // the sides of the box take some
-    if (!node.tooltip.empty()) out_ << ", tooltip=" << QuoteDot(node.tooltip);
+    if (!node.tooltip.empty()) out_ << ", tooltip=" << QuoteTooltip(node.tooltip);
     out_ << "];\n";
   }
 
@@ -289,6 +289,17 @@ std::string QuoteDot(std::string_view text) {
   });
   out += '"';
   return out;
+}
+
+std::string QuoteTooltip(std::string_view text) {
+  constexpr size_t kLongestLine = 400;
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(Shorten(text.substr(begin, end - begin), kLongestLine));
+    begin = end + 1;
+  }
+  return QuoteDot(Join(lines, "\n"));
 }
 
 std::string WriteDot(const View& view) { return DotWriter(view).Write(); }

@@ -109,6 +109,42 @@ TEST(Formats, HostileNames) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
+// Ten thousand ops of one scope, each of which reads two that stand near, with very long names.
+Plan TanglePlan() {
+  const std::string long_name(1000, 'n');
+  GraphBuilder builder("tangle");
+  builder.AddInput("t0", {DType::kF32, {16, 32}});
+  const auto name = [&](int i) { return i == 0 ? "t0" : StrCat("t", i, long_name); };
+  for (int i = 0; i < 10'000; ++i) {
+    builder.AddOp("Add", StrCat("op", i, long_name), {name(std::max(0, i - i % 7)), name(std::max(0, i - i % 31))},
+                  {name(i + 1)}, {}, StrCat("a", i / 1000, "/b", i / 100));
+    builder.DescribeTensor(name(i + 1), {DType::kF32, {16, 32}});
+  }
+  builder.AddOutput(name(10'000));
+  Plan plan;
+  plan.graph = *builder.Build("tangle");
+  plan.mesh = *ParseMesh("data=2,tensor_parallel=4");
+  plan.records.resize(1);
+  plan.records[0].signature = *ParseSignature("(S(0), S(1)), (S(0), S(1)) -> (S(0), S(1))", 2);
+  plan.op_records.assign(10'000, 0);
+  plan.source_layouts.assign(plan.graph.tensors.size(), {Sbp::Split(0), Sbp::Split(1)});
+  return plan;
+}
+
+TEST(Formats, DrawingsOfManyOpsStaySmall) {
+  const std::string svg = Render(TanglePlan(), "svg", {.view = "graph"});
+  EXPECT_THAT(svg, HasSubstr("</svg>"));
+  EXPECT_LT(svg.size(), 1'000'000U);
+  EXPECT_GT(svg.size(), 50'000U);
+}
+
+TEST(Formats, LongTooltipsAreCutLineByLine) {
+  const std::string quoted = QuoteTooltip("first " + std::string(600, 'x') + " end\nsecond");
+  EXPECT_THAT(quoted, StartsWith("\"first xxx"));
+  EXPECT_THAT(quoted, HasSubstr(" end\\nsecond\""));
+  EXPECT_LT(quoted.size(), 430U);
+}
+
 TEST(Formats, AnyCaseOfAnExtension) {
   for (const char* path : {"plan.SVG", "dir.x/plan.Svg"}) {
     const Result<const FormatRow*> row = FormatForPath(path);
