@@ -60,6 +60,28 @@ def where_adds_up(browser, inputs):
         page.close()
 
 
+def where_tells_of_kernels(browser, inputs):
+    """Of a chain that is one kernel: its time stands at its ends, what has no tile is counted, each tile says the whole."""
+    page, plan = open_panel(browser, inputs, "relus", "where")
+    took = plan["decisions"]["seconds"]
+    inside = sum(time == 0 for time in took)
+    expect(inside >= 5 and set(plan["decisions"]["kernels"]["of_op"]) == {0}, f"times {took} of one kernel")
+    expect(f"{inside} ops inside fused kernels have no tile" in page.text(".where .totals"), page.text(".where .totals"))
+    told = set()
+    for across, down in ((0.1, 0.6), (0.5, 0.6), (0.95, 0.6), (0.5, 0.2), (0.5, 0.97)):
+        page.move(*middle(page, ".where .surface canvas", across, down))
+        page.settle()
+        tip = page.text(".where .tip")
+        told.add(tip.split("\n")[0])
+        expect(f"light, of {len(took)} ops" in tip, f"the tip says {tip}")
+        expect_shown(re.search(r"ops, (.*) in all", tip).group(1), sum(took), "the kernel's time")
+    expect_equal(told, {name for name, time in zip(plan["graph"]["ops"]["name"], took) if time > 0}, "ops that have tiles")
+    choose(page, ".where select[aria-label=size]", "peak")
+    expect("no tile" not in page.text(".where .totals"), "kernels are told of memory")
+    expect_quiet(page)
+    page.close()
+
+
 def where_is_gone_into(browser, inputs):
     """A click goes into a scope, a button of the trail out of it; so do keys."""
     page, _ = open_panel(browser, inputs, "llama", "where")
@@ -382,7 +404,7 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, where_adds_up,
+CASES = [late_changes_have_a_column, where_tells_of_kernels, old_views_are_let_go, matrix_parts_nodes, where_adds_up,
          where_is_gone_into, where_keys_need_no_frame, memory_keys_need_no_frame, tables_add_up, tables_filter_and_sort,
          tables_are_saved, memory_adds_up, times_of_collectives_agree,
          traffic_adds_up, pins_remove_collectives, removals_are_told]

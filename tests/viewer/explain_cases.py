@@ -145,7 +145,7 @@ def each_op_of_a_type(plan, limit):
 
 def panels_say_what_explain_prints(browser, inputs):
     seen = 0
-    for name, limit, is_searched in (("mlp", 9, False), ("llama", 12, False), ("recomputed", 6, False), ("accumulated", 4, True)):
+    for name, limit, is_searched in (("mlp", 9, False), ("llama", 7, False), ("recomputed", 4, False), ("accumulated", 2, True)):
         plan = document(inputs.page(name))
         page = browser.open(inputs.page(name))
         ops = each_op_of_a_type(plan, limit)
@@ -157,13 +157,13 @@ def panels_say_what_explain_prints(browser, inputs):
         tensors = plan["graph"]["tensors"]["name"]
         parameters = [t for t, role in enumerate(plan["graph"]["tensors"]["role"]) if role == 2]
         asked = [t for t in dict.fromkeys([*plan["transitions"]["tensor"][:4], *parameters]) if tensors[t] not in plan["graph"]["ops"]["name"]]
-        for tensor in asked[:5]:
+        for tensor in asked[:3]:
             panel = Panel(page, inputs, name, "tensor", tensors[tensor])
             says_of_tensor(panel)
             seen += panel.seen
         expect_quiet(page)
         page.close()
-    expect(seen > 800, f"only {seen} pieces of text are compared")
+    expect(seen > 500, f"only {seen} pieces of text are compared")
 
 
 def holders_are_those_of_the_moment(browser, inputs):

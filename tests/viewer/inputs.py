@@ -124,11 +124,15 @@ class Inputs:
         return self._chain("dotted_names", [f"model.layers.{layer}.block_sparse_moe.experts.gate_up_projection.{part}"
                                             for layer in range(6) for part in ("gate", "up")])
 
-    def _chain(self, name, names, *flags):
+    def _chain(self, name, names, *flags, shape="64,256"):
         ops = [{"name": op, "type": "Relu", "inputs": [names[i - 1] + ":0" if i else "x"], "outputs": [op + ":0"]} for i, op in enumerate(names)]
-        graph = {"kind": "sbp_plan.graph.v1", "name": name.removesuffix("_other"), "inputs": [{"name": "x", "type": "f32[64,256]"}], "parameters": [],
+        graph = {"kind": "sbp_plan.graph.v1", "name": name.removesuffix("_other"), "inputs": [{"name": "x", "type": f"f32[{shape}]"}], "parameters": [],
                  "ops": ops, "outputs": [names[-1] + ":0"]}
         return self._planned(name, graph, "--mesh", "model=4", "--strategy", "einsum", *(flags or ("--pin", "x=S(0)")))
+
+    def _relus(self):
+        """A chain that fuses into one kernel."""
+        return self._chain("relus", [f"r{i}" for i in range(9)], "--pin", "x=S(0)", shape="4096,4096")
 
     def _long_names_other(self):
         return self._long_names("long_names_other", "--pin", "x=B")

@@ -3,6 +3,7 @@ import {sameInCopies} from "./copies.js";
 import {stepsText} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, inAStep, seconds, threeDigits} from "./format.js";
+import {kernelGroups} from "./kernel_groups.js";
 import {PHASES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {heldWhileRunning} from "./side_memory.js";
@@ -242,22 +243,6 @@ function alternatives(page, model, op) {
 
 function showPrice(value, unit) {
   return unit === "seconds" ? seconds(value) : unit === "bytes" ? bytes(value) : threeDigits(value);
-}
-
-const knownKernels = new WeakMap();
-
-/** {members: group -> its ops, none: the ops that run no kernel}, found once. */
-function kernelGroups(model) {
-  if (!knownKernels.has(model)) {
-    const {of_op: ofOp, no_kernel: none} = model.decisions.kernels;
-    const members = new Map();
-    ofOp.forEach((group, op) => {
-      if (!members.has(group)) members.set(group, []);
-      members.get(group).push(op);
-    });
-    knownKernels.set(model, {members, none: new Set(none)});
-  }
-  return knownKernels.get(model);
 }
 
 function kernelOf(page, model, op) {

@@ -3,6 +3,7 @@ import {ChartSurface, ChartTip, fitName, planChoice, saysBare, seriesFill, serie
 import {costsOf, sumOf} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, count, percent, seconds} from "./format.js";
+import {kernelText, numInside} from "./kernel_groups.js";
 import {PHASES} from "./model.js";
 import {groupValue, inkOn, overlayColor, overlayLegend, overlayNamed} from "./overlays.js";
 import {ScopeTree} from "./scope_tree.js";
@@ -21,17 +22,17 @@ const added = (...columns) => Float64Array.from(columns[0], (_, op) => columns.r
 
 /**
  * What sizes are of: columns(model) -> {sizes, parts (of which, hatched), rest (what belongs to no op)}; `part`: what is
- * hatched; `total(model)`: what the plan says that all add up to.
+ * hatched; `ofCompute`: the time of ops is among it; `total(model)`: what the plan says that all add up to.
  */
 const MEASURES = [
-  {id: "step", title: "Time: compute and exposed communication", show: seconds, part: "exposed communication",
+  {id: "step", title: "Time: compute and exposed communication", show: seconds, ofCompute: true, part: "exposed communication",
     total: ({schedule: {summary}}) => summary.compute + summary.exposed,
     note: ({schedule: {summary}}) => `of a step of ${seconds(summary.step)}` +
         (summary.slowed > 0 ? `, besides ${seconds(summary.slowed)} that compute is slower beside collectives` : "") +
         (summary.idle > 0 ? `, ${seconds(summary.idle)} idle` : ""),
     columns: (costs) => ({sizes: added(costs.compute, costs.cut, costs.local, costs.exposed), parts: costs.exposed,
       rest: costs.rest.cut + costs.rest.local + costs.rest.exposed})},
-  {id: "sum", title: "Time: compute and all communication", show: seconds, part: "communication",
+  {id: "sum", title: "Time: compute and all communication", show: seconds, ofCompute: true, part: "communication",
     total: ({head: {summary}}) => summary.compute_seconds + summary.collective_seconds,
     note: (_model) => "the sum of prices, as if nothing overlapped",
     columns: (costs) => ({sizes: added(costs.compute, costs.cut, costs.local, costs.wire), parts: costs.wire,
@@ -110,9 +111,16 @@ class WhereView {
         node.parent === null ? measure.show(this.total) : `${measure.show(node.size)}, ${percent(share)} of ${measure.show(this.total)}`),
     ` ${measure.note(model)}`,
     measure.part === null || node.part <= 0 ? "" : `; ${measure.part} (hatched) ${measure.show(node.part)}`,
-    this.rest > this.total * 1e-3 && node.parent === null ? `; ${measure.show(this.rest)} belongs to no op` : "");
+    this.rest > this.total * 1e-3 && node.parent === null ? `; ${measure.show(this.rest)} belongs to no op` : "",
+    this.#insideText(node));
     this.tip.hide();
     this.surface.redraw();
+  }
+
+  /** Of measures of compute: that ops are missing, and why. */
+  #insideText(node) {
+    const inside = this.measure.ofCompute ? numInside(this.model, this.#opsOf(node)) : 0;
+    return inside === 0 ? "" : `; ${count(inside)} ops inside fused kernels have no tile: a kernel's time stands at its ops that read and write memory`;
   }
 
   #describe(node) {
@@ -126,6 +134,8 @@ class WhereView {
     const value = overlay === null ? null : this.#overlayValue(overlay, node);
     if (value !== null) rows.push([overlay.title, overlay.format(value)]);
     const op = node.ops[0];
+    const kernel = op === undefined || !this.measure.ofCompute ? null : kernelText(this.model, op);
+    if (kernel !== null) rows.push(["kernel", kernel]);
     if (op !== undefined) rows.push(["layout", this.model.graph.ops.outputs[op].map((t) => (t < 0 ? "" : this.model.layoutText(this.model.decisions.source[t]))).join(", ")]);
     rows.push(node.ops.length > 0 ? "click: select this op" : "click: go into it");
     return rows;
