@@ -25,6 +25,9 @@ namespace {
 
 // The same numbers stand in html/graph_scene.js.
 constexpr BoxSize kScreen = {2600, 1500};  // the first view is no larger: then its words can be read
+// But where it would be of fewer boxes than these: closed ones say little, and one can magnify.
+constexpr BoxSize kLargerScreen = {5200, 3000};
+constexpr size_t kFewBoxes = 6;
 constexpr BoxSize kOpBox = {176, 44}, kGroupBox = {208, 60};
 constexpr int32_t kPadding = 16, kTitle = 34, kMinGroupWidth = 250;
 constexpr size_t kMaxColumns = 4;
@@ -143,19 +146,22 @@ class Scene {
       left.emplace(-seconds[group], UINT32_MAX - outline_.nodes[group].num_ops, group);
     };
     offer(0);
+    size_t boxes = 1;
     for (size_t failed = 0; !left.empty() && failed < kMaxFailed;) {
       const uint32_t group = std::get<2>(*left.begin());
       left.erase(left.begin());
       open_[group] = true;
       LayOutUpwards(group);
       const BoxLayout& whole = layouts_.at(0);
-      if (group != 0 && (whole.width > kScreen.width || whole.height > kScreen.height)) {
+      const BoxSize& room = boxes < kFewBoxes ? kLargerScreen : kScreen;
+      if (group != 0 && (whole.width > room.width || whole.height > room.height)) {
         open_[group] = false;
         LayOutUpwards(Above(group));
         ++failed;
         continue;
       }
       groups_.push_back(group);
+      boxes += Content(group).size() - 1;
       for (const OutlineItem& item : Content(group)) {
         if (MayOpen(item)) offer(item.index);
       }

@@ -437,6 +437,17 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [names_are_readable_from_afar, cut_names_keep_their_ends, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
+def first_view_is_opened(browser, inputs):
+    """A model in one scope that is higher than a screen does not open as one closed box."""
+    page = browser.open(inputs.page("one_scope"))
+    plan = document(inputs.page("one_scope"))
+    labels = [plan["outline"]["label"][node] for node in plan["layout"]["open"]]
+    expect("m" in labels, f"open at first: {labels}")
+    expect(plan["layout"]["size"][0][1] > 1500, f"the model is {plan['layout']['size'][0]} large, which fits a screen")
+    expect_quiet(page)
+    page.close()
+
+
+CASES = [first_view_is_opened, names_are_readable_from_afar, cut_names_keep_their_ends, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
          keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
          marks_are_clicked, readers_name_inputs]

@@ -130,6 +130,17 @@ class Inputs:
                  "ops": ops, "outputs": [names[-1] + ":0"]}
         return self._planned(name, graph, "--mesh", "model=4", "--strategy", "einsum", *(flags or ("--pin", "x=S(0)")))
 
+    def _one_scope(self):
+        """A model in one scope, of more blocks below each other than a screen is high, no two of them alike."""
+        ops, last = [], "x"
+        for block in range(20):
+            for i, kind in enumerate(["Relu", "Exp", "Tanh"] + ["Sigmoid", "Neg", "Abs"] * (block + 1)):
+                ops.append({"name": f"b{block}_{i}", "type": kind, "inputs": [last], "outputs": [f"t{block}_{i}"], "scope": f"m/part{chr(97 + block)}"})
+                last = f"t{block}_{i}"
+        graph = {"kind": "sbp_plan.graph.v1", "name": "one_scope", "inputs": [{"name": "x", "type": "f32[64,256]"}], "parameters": [],
+                 "ops": ops, "outputs": [last]}
+        return self._planned("one_scope", graph, "--mesh", "model=4", "--strategy", "einsum", "--pin", "x=S(0)")
+
     def _relus(self):
         """A chain that fuses into one kernel."""
         return self._chain("relus", [f"r{i}" for i in range(9)], "--pin", "x=S(0)", shape="4096,4096")
