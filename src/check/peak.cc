@@ -1,8 +1,8 @@
 // A parameter or input is held throughout, with what is written in its place; an activation from its producer to the
-// last op or boxing step that reads it, outputs to the end; what a boxing step writes, from that step to its last
-// reader: the next step, or all readers of the transition. Every op and every boxing step has a moment of its own. A
-// transition runs right before the first op that reads it; one that no op reads, before the first transition that
-// starts from it, or at the end of the step.
+// last op or boxing step that reads it, or that graph/held.h names, outputs to the end; what a boxing step writes, from
+// that step to its last reader: the next step, or all readers of the transition. Every op and every boxing step has a
+// moment of its own. A transition runs right before the first op that reads it; one that no op reads, before the first
+// transition that starts from it, or at the end of the step.
 #include "check/peak.h"
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "check/transition_order.h"
 #include "graph/graph.h"
+#include "graph/held.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
@@ -130,6 +131,7 @@ class MemorySweep {
         (copy == boxed_.end() ? tensors[operands[i].index()] : copies[copy->second]).Cover(op_moment_[o]);
       }
     }
+    for (const HeldResult& held : FindHeld(graph_)) tensors[held.tensor.index()].Cover(op_moment_[held.until.index()]);
   }
 
   // The first step of a transition reads its source. What the step leaves behind stays to the end.

@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/held.h"
 #include "graph/tensor_type.h"
 #include "memory/lifetime_builder.h"
 #include "memory/memory.h"
@@ -144,6 +145,7 @@ void LifetimeBuilder::ReadByOps() {
       }
     }
   }
+  for (const HeldResult& held : FindHeld(graph_)) Read(held.tensor.index(), order_.ops[held.until.index()]);
 }
 
 int64_t LifetimeBuilder::BytesIn(const Transition& transition, const NdSbp& layout) const {

@@ -40,11 +40,11 @@ struct Lifetime {
 
 // Every buffer of a step: parameters live throughout (also inputs and outputs: their owner keeps them); an activation
 // from its producer to its last reader, op or boxing step; a boxed copy from the last step of its transition to its
-// last reader; what a step before the last one writes, until the next step has read it. Where an op writes in place
-// (Plan::in_place), the buffer that it overwrites ends before the op; an input or parameter goes on, and the result
-// takes nothing. In fused execution neither does what is
-// inside a kernel group and not boxed, nor the result of an op without a kernel, whose operand lives as long. Reads
-// graph, kernel groups, layouts, transitions and in-place writes of the plan only.
+// last reader; what is held (graph/held.h) until that op; what a step before the last one writes, until the next step
+// has read it. Where an op writes in place (Plan::in_place), the buffer that it overwrites ends before the op; an input
+// or parameter goes on, and the result takes nothing. In fused execution neither does what is inside a kernel group and
+// not boxed, nor the result of an op without a kernel, whose operand lives as long. Reads graph, kernel groups,
+// layouts, transitions and in-place writes of the plan only.
 std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order);
 
 // What the step can write in place: per result the first operand of `pairs` (of an op) whose buffer the op is the last

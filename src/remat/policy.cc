@@ -15,6 +15,8 @@ constexpr std::array<RematPolicyRow, 5> kRows = {{{RematPolicy::kNone, "none"},
                                                   {RematPolicy::kAlternate, "alternate"},
                                                   {RematPolicy::kFull, "full"}}};
 
+constexpr std::string_view kHeld = "+held";
+
 Result<RematPolicy> ReadPolicy(std::string_view name) {
   std::vector<std::string> names;
   for (const RematPolicyRow& row : kRows) {
@@ -56,6 +58,8 @@ Result<std::vector<RematEntry>> ParseRemat(std::string_view text) {
       }
       rest_taken = entry.count < 0;
     }
+    entry.held = policy.ends_with(kHeld);
+    if (entry.held) policy.remove_suffix(kHeld.size());
     SBP_ASSIGN_OR_RETURN(entry.policy, ReadPolicy(policy));
     entries.push_back(std::move(entry));
   }

@@ -32,11 +32,15 @@ struct RematEntry {
   std::string scope;  // a pattern over module scopes (naming/module_index.h); "": the layers as they follow
   RematPolicy policy = RematPolicy::kNone;
   int64_t count = -1;  // without a scope: of how many layers, the first ones that no entry before took; -1: the rest
+  // What the policy keeps stays until the segment's backward pass is over, whatever that reads: products, by policies
+  // that compute something again, as in the cache of PyTorch's selective checkpoints of eager modules, which does not
+  // know what will be read; by none all that is read, as in the one call of a spelled-out torch.autograd.Function.
+  bool held = false;
 };
 
-// "full"; "full:8,selective" (the first 8 layers, the others); "light,layers.0=full". What the last fitting entry says
-// of a scope goes before what layers are told. Error (kBadInput): an unknown policy, with the nearest; a count that is
-// none; an entry behind one that takes the rest.
+// "full"; "full:8,selective" (the first 8 layers, the others); "light,layers.0=full"; "alternate+held". What the last
+// fitting entry says of a scope goes before what layers are told. Error (kBadInput): an unknown policy, with the
+// nearest; a count that is none; an entry behind one that takes the rest.
 Result<std::vector<RematEntry>> ParseRemat(std::string_view text);
 
 }  // namespace sbp

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "graph/again.h"
 #include "graph/each_operand.h"
 #include "graph/families.h"
+#include "graph/held.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
 #include "graph/tensor_type.h"
@@ -57,6 +59,7 @@ class Recomputer {
     KeepWhatSavesNothing();
     Demand();
     summary.kept_bytes = KeptBytes();
+    Hold();
     std::unordered_set<uint32_t> touched;
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
       if (!IsCopied(o)) continue;
@@ -169,10 +172,10 @@ class Recomputer {
     return bytes;
   }
 
-  // From the front, so that what follows sees what is kept now.
+  // From the front, so that what follows sees what is kept now. What is held spares nothing when it is not read.
   void KeepWhatSavesNothing() {
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
-      if (!IsCopied(o)) continue;
+      if (!IsCopied(o) || segments_.all[segments_.of_op[o]].held) continue;
       const Op& op = graph_.ops[o];
       int64_t in = 0, out = 0;
       bool any = false;
@@ -191,6 +194,51 @@ class Recomputer {
       for (const TensorId id : op.inputs) {
         if (id.valid()) --readers_[id.index()];
       }
+    }
+  }
+
+  // Per segment the last op of its backward pass: in its modules, or reading what it makes; "": none.
+  std::vector<std::string_view> LastOfBackward() const {
+    std::unordered_map<std::string_view, uint32_t> modules;
+    for (size_t o = 0; o < graph_.ops.size(); ++o) {
+      const std::string_view scope = graph_.scope_of(graph_.ops[o]);
+      if (parts_[o] == Part::kForward && !scope.empty()) modules.try_emplace(scope, segments_.of_op[o]);
+    }
+    std::vector<std::string_view> ends(segments_.all.size());
+    for (size_t o = 0; o < graph_.ops.size(); ++o) {
+      if (parts_[o] != Part::kBackward) continue;
+      const Op& op = graph_.ops[o];
+      const auto ends_with_op = [&](uint32_t segment) {
+        if (segment != Segments::kNone) ends[segment] = op.name;
+      };
+      std::string_view scope = graph_.scope_of(op);
+      scope.remove_prefix(std::min(scope.size(), kBackwardScope.size() + 1));
+      if (const auto module = modules.find(scope); module != modules.end()) ends_with_op(module->second);
+      EachOperand(op, [&](TensorId id) {
+        if (IsOfForwardPass(id)) ends_with_op(segments_.of_op[graph_.tensor(id).producer.index()]);
+      });
+    }
+    return ends;
+  }
+
+  // What segments hold (RematEntry::held).
+  void Hold() {
+    const auto holds = [](const Segment& segment) { return segment.held; };
+    if (std::ranges::none_of(segments_.all, holds)) return;
+    const std::vector<std::string_view> ends = LastOfBackward();
+    for (size_t o = 0; o < graph_.ops.size(); ++o) {
+      const uint32_t segment = segments_.of_op[o];
+      if (parts_[o] != Part::kForward || segment == Segments::kNone || !segments_.all[segment].held) continue;
+      const bool has_product =
+          traits_[o].kind == OpTraits::Kind::kContraction || traits_[o].kind == OpTraits::Kind::kAnchor;
+      const auto is_read = [&](TensorId id) { return id.valid() && readers_[id.index()] > 0; };
+      const auto is_again = [&](TensorId id) { return id.valid() && again_[id.index()]; };
+      const std::vector<TensorId>& results = graph_.ops[o].outputs;
+      const bool is_kept = segments_.all[segment].policy == RematPolicy::kNone
+                               ? std::ranges::any_of(results, is_read)
+                               : has_product && std::ranges::none_of(results, is_again);
+      if (!is_kept || ends[segment].empty()) continue;
+      graph_.ops[o].metadata.emplace_back(kHeldUntil, ends[segment]);
     }
   }
 
@@ -304,7 +352,7 @@ class Recomputer {
 Result<RematSummary> Recompute(Graph& graph, std::span<const TensorId> needed, std::span<const RematEntry> entries,
                                const RuleSet& rules) {
   SBP_ASSIGN_OR_RETURN(const Segments segments, FindSegments(graph, entries));
-  const auto keeps = [](const Segment& segment) { return segment.policy == RematPolicy::kNone; };
+  const auto keeps = [](const Segment& segment) { return segment.policy == RematPolicy::kNone && !segment.held; };
   if (std::ranges::all_of(segments.all, keeps)) return RematSummary();
   return Recomputer(graph, segments, needed, rules).Run();
 }

@@ -28,6 +28,8 @@ struct RematSummary {
 // its sake alone. A random op's copy draws the same numbers: draws go by name (graph/again.h). Copies give only what is
 // read, so that nothing of the caller's (running statistics) is updated twice.
 //
+// What a segment holds (RematEntry::held) names the last op of its backward pass: graph/held.h.
+//
 // `needed`: what the step is made for, besides outputs (gradients); ops that lead to none are none's readers. Ids of
 // tensors stay, those of ops change. Linear in operands. Error (kBadInput): FindSegments'.
 Result<RematSummary> Recompute(Graph& graph, std::span<const TensorId> needed, std::span<const RematEntry> entries,

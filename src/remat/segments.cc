@@ -179,15 +179,18 @@ Segments FindStretches(const Graph& graph, const std::vector<bool>& forward) {
 }
 
 struct ForwardPass {
-  explicit ForwardPass(const Graph& graph) : scopes(AdoptScopes(graph)), is_in(graph.ops.size()) {
+  explicit ForwardPass(const Graph& graph)
+      : scopes(AdoptScopes(graph)), is_in(graph.ops.size()), is_named(graph.ops.size()) {
     for (size_t o = 0; o < graph.ops.size(); ++o) {
       const std::string_view scope = graph.scope_of(graph.ops[o]);
       const bool is_loss = scope == kLossScope || scope.starts_with(StrCat(kLossScope, "/"));
       is_in[o] = PhaseOfScope(scope) == Phase::kForward && !is_loss;
+      is_named[o] = is_in[o] || is_loss;
     }
   }
   std::vector<std::string_view> scopes;
-  std::vector<bool> is_in;  // the loss is not
+  std::vector<bool> is_in;     // the loss is not
+  std::vector<bool> is_named;  // the loss, too, which an entry may name
 };
 
 Segments LayersOf(const Graph& graph, const ForwardPass& pass) {
@@ -216,7 +219,10 @@ Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry>
     if (!entry.scope.empty()) continue;
     const size_t left = segments.all.size() - next;
     const size_t count = entry.count < 0 ? left : std::min(left, static_cast<size_t>(entry.count));
-    for (size_t i = 0; i < count; ++i) segments.all[next++].policy = entry.policy;
+    for (size_t i = 0; i < count; ++i, ++next) {
+      segments.all[next].policy = entry.policy;
+      segments.all[next].held = entry.held;
+    }
   }
   const Segments layers = segments;
   for (const RematEntry& entry : entries) {
@@ -224,7 +230,7 @@ Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry>
     std::unordered_map<std::string_view, std::string_view> named;  // of each scope
     std::unordered_map<std::string, uint32_t> own;
     for (size_t o = 0; o < pass.scopes.size(); ++o) {
-      if (!pass.is_in[o]) continue;
+      if (entry.scope == kLossScope ? !pass.is_named[o] : !pass.is_in[o]) continue;
       const auto [it, is_new] = named.try_emplace(pass.scopes[o]);
       if (is_new) it->second = NamedAbove(entry.scope, pass.scopes[o]);
       std::string_view name = it->second;
@@ -233,7 +239,7 @@ Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry>
       }
       if (name.empty()) continue;
       const auto [at, is_first] = own.try_emplace(std::string(name), static_cast<uint32_t>(segments.all.size()));
-      if (is_first) segments.all.push_back({std::string(name), entry.policy});
+      if (is_first) segments.all.push_back({std::string(name), entry.policy, entry.held});
       segments.of_op[o] = at->second;
     }
     if (own.empty()) {

@@ -16,6 +16,7 @@ namespace sbp {
 struct Segment {
   std::string name;  // its scope, or "stretch.3"
   RematPolicy policy = RematPolicy::kNone;
+  bool held = false;  // see RematEntry
 };
 
 struct Segments {
@@ -30,7 +31,8 @@ struct Segments {
 // of no segment. Linear in operands, apart from the depth of scopes.
 Segments FindLayers(const Graph& training);
 
-// The layers with what the entries say, and a segment of its own for each scope that an entry names. Error (kBadInput):
+// The layers with what the entries say, and a segment of its own for each scope that an entry names, the loss where it
+// is named by its whole name. Error (kBadInput):
 // a scope that is none of the forward pass's, with the nearest.
 Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry> entries);
 

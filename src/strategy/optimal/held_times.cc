@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/held.h"
 #include "graph/kernel_groups.h"
 #include "problem/demands.h"
 #include "rule/in_place.h"
@@ -58,14 +59,14 @@ std::vector<int64_t> FirstHeld(const Problem& problem, std::span<const int64_t> 
 
 // What FindInPlace (memory/memory.h) finds where every operand is read as it was written: a bound stays one, as less is
 // held where an operand is boxed first, the search only finds plans a little larger than it thought.
-PassedOn FindPassedOn(const Problem& problem, const std::vector<bool>& kept) {
+PassedOn FindPassedOn(const Problem& problem, const std::vector<bool>& kept, std::span<const int64_t> held_until) {
   const Graph& graph = *problem.graph;
   PassedOn found{std::vector<bool>(graph.tensors.size(), false), std::vector<bool>(graph.tensors.size(), false)};
   std::unordered_map<TensorId, TensorId> state_of;
   for (const Tie& tie : graph.ties) state_of.emplace(tie.output, tie.input);
   const auto is_last = [&](TensorId tensor, OpId op) {
     const auto [begin, end] = problem.uses.of(tensor);
-    return begin != end && end[-1].op == op;
+    return begin != end && end[-1].op == op && held_until[tensor.index()] <= static_cast<int64_t>(op.index());
   };
   for (uint32_t o = 0; o < graph.ops.size(); ++o) {
     const std::vector<InPlacePair>& pairs = problem.class_at(OpId(o)).in_place;
@@ -104,7 +105,10 @@ HeldTimes HeldTimesOf(const Problem& problem, bool relaxed) {
     held.kept[output.index()] = !relaxed || problem.demands.end(output).kind == EndRule::Kind::kNone;
   }
   for (const Tie& tie : graph.ties) held.kept[tie.output.index()] = !relaxed;
-  const PassedOn passed_on = FindPassedOn(problem, held.kept);
+  std::vector<int64_t> until(graph.tensors.size(), 0);  // the op until which nobody's result is held (graph/held.h)
+  for (const HeldResult& result : FindHeld(graph))
+    until[result.tensor.index()] = static_cast<int64_t>(result.until.index());
+  const PassedOn passed_on = FindPassedOn(problem, held.kept, until);
   held.lasts.resize(graph.tensors.size());
   for (size_t t = 0; t < held.lasts.size(); ++t) {
     const Tensor& facts = graph.tensors[t];
@@ -112,6 +116,7 @@ HeldTimes HeldTimesOf(const Problem& problem, bool relaxed) {
     const bool stays = !facts.producer.valid() || held.kept[t];
     const size_t last = begin == end ? (stays ? 0 : facts.producer.index()) : end[-1].op.index();
     held.lasts[t] = stays ? steps : static_cast<int64_t>(last) + 1 - (passed_on.ends_before_reader[t] ? 1 : 0);
+    if (until[t] > 0) held.lasts[t] = std::max(held.lasts[t], until[t] + 1);
   }
   held.firsts = FirstHeld(problem, held.lasts);
   held.in_place = passed_on.takes_none;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
+#include "graph/held.h"
 #include "plan/plan.h"
 #include "rule/in_place.h"
 #include "unit/plan/small_plan.h"
@@ -55,6 +56,14 @@ TEST(Memory, SmallPlan) {
   EXPECT_EQ(peak.holders[0].name, "h");
   EXPECT_EQ(peak.holders[1].name, "boxing of h for act");
   EXPECT_EQ(peak.holders[3].name, "x");
+}
+
+TEST(Memory, WhatIsHeldStaysThoughNobodyReadsIt) {
+  Plan plan = SmallPlan();
+  plan.graph.ops[0].metadata = {{std::string(kHeldUntil), plan.graph.ops[1].name}};
+  EXPECT_EQ(Lifetimes(plan, OrderOfStep(plan))[2].last, 2u);
+  plan.graph.ops[0].metadata = {{std::string(kHeldUntil), "none of that name"}};
+  EXPECT_EQ(Lifetimes(plan, OrderOfStep(plan))[2].last, 1u);
 }
 
 TEST(Memory, IntermediatesOfAPath) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/again.h"
 #include "graph/builder.h"
+#include "graph/held.h"
 #include "graph/phases.h"
 #include "remat/policy.h"
 #include "remat/recompute.h"
@@ -17,6 +18,7 @@
 namespace sbp {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -134,6 +136,48 @@ TEST(RematTest, AlternateKeepsEverySecondLinearLayer) {
     if (IsAgain(graph, op)) again.push_back(op.name);
   }
   EXPECT_THAT(again, ElementsAre("again/f", "again/d"));
+}
+
+// Of each op that says so, "NAME until NAME".
+std::vector<std::string> Held(const Graph& graph) {
+  std::vector<std::string> texts;
+  for (const HeldResult& held : FindHeld(graph)) {
+    texts.push_back(StrCat(graph.tensor(held.tensor).name, " until ", graph.op(held.until).name));
+  }
+  return texts;
+}
+
+TEST(RematTest, HeldProductsStayUntilTheBackwardPassOfTheirLayerIsOver) {
+  Graph graph = Training(2, true);
+  ASSERT_TRUE(Apply(graph, "light").ok());
+  EXPECT_THAT(Held(graph), ElementsAre());
+  graph = Training(2, true);
+  ASSERT_TRUE(Apply(graph, "none:1,light+held").ok());
+  // As the product is there anyway, tanh is computed again.
+  EXPECT_THAT(Copies(graph), Contains("again/l1.tanh(l1.product)"));
+  EXPECT_THAT(Held(graph), ElementsAre("l1.product until d/l1.tanh"));
+  graph = Training(2, true);
+  ASSERT_TRUE(Apply(graph, "full+held").ok());  // computes products again, too
+  EXPECT_THAT(Held(graph), ElementsAre());
+  graph = Training(1, true);
+  ASSERT_TRUE(Apply(graph, "h.0=none+held").ok());  // all that is read
+  EXPECT_THAT(Held(graph), ElementsAre("l0.tanh until d/l0.tanh", "l0.relu until d/l0.tanh", "l0.sum until d/l0.tanh"));
+}
+
+TEST(RematTest, TheLossIsASegmentWhereItIsNamed) {
+  GraphBuilder builder("loss");
+  const TensorType type = {DType::kF32, {4, 4}};
+  builder.AddInput("x", type);
+  for (const char* name : {"logits", "log_prob", "d/exp", "d/logits"}) builder.DescribeTensor(name, type);
+  builder.AddOp("Tanh", "logits", {"x"}, {"logits"}, {}, "head");
+  builder.AddOp("LogSoftmax", "log_prob", {"logits"}, {"log_prob"}, {}, "loss");
+  builder.AddOp("Exp", "d/exp", {"log_prob"}, {"d/exp"}, {}, "backward/loss");
+  builder.AddOp("Neg", "d/logits", {"d/exp"}, {"d/logits"}, {}, "backward/loss");
+  builder.AddOutput("d/logits");
+  Graph graph = builder.Build("training").value();
+  ASSERT_TRUE(Apply(graph, "loss=none+held").ok());
+  EXPECT_THAT(Held(graph), ElementsAre("log_prob until d/logits"));
+  EXPECT_THAT(Apply(graph, "los=none").status().message(), HasSubstr("no module of the forward pass is named \"los\""));
 }
 
 // softmax(tanh(x w) tanh(x w)^T) tanh(x w), whose backward pass reads the softmax, its copy in another type and tanh.
