@@ -152,6 +152,8 @@ Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& op
   work.bytes = instance.extra_bytes * share;
   work.dtype = WorkType(instance);
   work.op = instance.op;
+  if (instance.attention)
+    work.attention = {instance.attention->head, instance.attention->backward, instance.attention->mask};
   const auto& unused = instance.map.unused;
   for (size_t i = 0; i < instance.operands.size(); ++i) {
     if (instance.present[i] && std::find(unused.begin(), unused.end(), static_cast<int>(i)) == unused.end())
@@ -192,6 +194,10 @@ double InsideBytes(const RuleInstance& instance, const Candidate& candidate, con
 double FusedFlopSeconds(const DeviceSpec& device, const Work& work, const OpFusion& fusion) {
   if (!fusion.in_attention || !fusion.anchor) return FlopSeconds(device, work);
   Work of_kernel = work;
+  if (work.contraction) {  // the shortest side of each product is a head's
+    const ContractionShape& shape = *work.contraction;
+    of_kernel.attention = {std::min({shape.m, shape.n, shape.k}), fusion.in_backward, fusion.in_masked};
+  }
   of_kernel.contraction.reset();
   of_kernel.flops *= fusion.flop_factor;
   return FlopSeconds(device, of_kernel);
@@ -236,7 +242,8 @@ double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Clus
   if (fusion->in_attention && FlopSeconds(cluster.device, least) > 0) {  // at whichever rate is higher
     Work of_kernel = least;
     of_kernel.contraction.reset();
-    if (FlopSeconds(cluster.device, of_kernel) < FlopSeconds(cluster.device, least)) least.contraction.reset();
+    of_kernel.attention = FastestAttention(cluster.device);
+    if (FlopSeconds(cluster.device, of_kernel) < FlopSeconds(cluster.device, least)) least = of_kernel;
   }
   DeviceSpec device = cluster.device;
   device.launch_seconds.value = fusion->launches ? QueuedLaunchSeconds(device) : 0;

@@ -40,6 +40,17 @@ struct ContractionSpec {
   Constant depth;                      // k at which half is lost
   Constant units;                      // that work on a tile each
   Constant tile;                       // rows and columns of a tile
+  // 0..1: of that, what products reach whose rows are dealt among matrices as the data say, as those of experts.
+  Constant grouped{1, "assumed"};
+};
+
+// How fast attention kernels are against compute_efficiency, which is that of the forward pass over heads of 128
+// without a mask. `mask`: one that is read from memory; what is causal or a window needs none.
+struct AttentionSpeed {
+  int64_t head = 128;  // elements of a query's head; between rows linear in its logarithm, outside of them the nearest
+  bool backward = false;
+  bool mask = false;
+  Constant speed;
 };
 
 // What runs as one kernel. Eager: each op. Fused: what a compiler as Inductor or XLA makes of the graph
@@ -54,7 +65,7 @@ struct DeviceSpec {
   Constant memory_bytes;
   Constant memory_bandwidth;        // bytes per second, peak
   std::map<DType, Constant> flops;  // per second, dense peak, by element type of the operands
-  Constant compute_efficiency;  // 0..1, of peak flops: of what ContractionSpec does not tell (attention, experts, ...)
+  Constant compute_efficiency;  // 0..1, of peak flops: of what ContractionSpec does not tell (attention, scans, ...)
   Constant memory_efficiency;   // 0..1, of peak bandwidth
   Constant launch_seconds;      // floor of one kernel
   // 0..1: the part of its speed that compute keeps while a collective runs beside it; how much the collective itself
@@ -65,6 +76,8 @@ struct DeviceSpec {
   std::optional<Constant> queued_launch_seconds;
   bool epilogue = false;  // fused execution: contractions take light ops behind them into their kernel
   ContractionSpec contraction;
+  // Sorted by (backward, mask, head). Where none has the mask, those without; where none has the pass: 1.
+  std::vector<AttentionSpeed> attention;
   std::vector<OpSample> op_samples;  // sorted by (op, dtype, flops, bytes)
 };
 

@@ -48,6 +48,11 @@ std::string Dump(const Cluster& cluster) {
     Line("contraction.depth", contraction.depth, out);
     Line("contraction.units", contraction.units, out);
     Line("contraction.tile", contraction.tile, out);
+    if (contraction.grouped.value != 1) Line("contraction.grouped", contraction.grouped, out);
+  }
+  for (const AttentionSpeed& row : cluster.device.attention) {
+    Line(StrCat("attention.", row.backward ? "backward." : "forward.", row.mask ? "masked." : "", row.head), row.speed,
+         out);
   }
   DumpLink("intra_node", cluster.intra_node, out);
   DumpLink("inter_node", cluster.inter_node, out);

@@ -65,8 +65,21 @@ Status CheckContraction(const ContractionSpec& spec) {
     SBP_RETURN_IF_ERROR(CheckEfficiency(StrCat("contraction: ceiling of ", DTypeName(dtype)), ceiling));
   }
   SBP_RETURN_IF_ERROR(CheckNotNegative("contraction: depth", spec.depth.value));
+  SBP_RETURN_IF_ERROR(CheckEfficiency("contraction: grouped", spec.grouped));
   SBP_RETURN_IF_ERROR(CheckPositive("contraction: units", spec.units));
   return CheckPositive("contraction: tile", spec.tile);
+}
+
+Status CheckAttention(const std::vector<AttentionSpeed>& rows) {
+  const auto key = [](const AttentionSpeed& row) { return std::tuple(row.backward, row.mask, row.head); };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string where = StrCat("attention, row ", i);
+    if (rows[i].head < 1) return BadInput(StrCat(where, ": head is ", rows[i].head, ", expected at least 1"));
+    SBP_RETURN_IF_ERROR(CheckPositive(StrCat(where, ": value"), rows[i].speed));
+    if (i > 0 && !(key(rows[i - 1]) < key(rows[i])))
+      return BadInput(where + ": rows must ascend by pass (forward, backward), mask and head, each once");
+  }
+  return OkStatus();
 }
 
 Status CheckDevice(const DeviceSpec& device) {
@@ -86,6 +99,7 @@ Status CheckDevice(const DeviceSpec& device) {
     }
   }
   SBP_RETURN_IF_ERROR(CheckContraction(device.contraction));
+  SBP_RETURN_IF_ERROR(CheckAttention(device.attention));
   SBP_RETURN_IF_ERROR(CheckOpSamples(device.op_samples));
   if (device.flops.empty()) return BadInput("flops is empty, expected the peak of at least one element type");
   for (const auto& [dtype, flops] : device.flops) {

@@ -1,9 +1,11 @@
 // Price of an op on one device: the roofline, corrected by samples of the op.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "base/dtype.h"
 #include "cluster/cluster.h"
@@ -82,14 +84,48 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
     waves = std::max(waves, Waves(shape, tile, units) * pieces);
   }
   const double depth = shape.k / (shape.k + spec.depth.value);
-  return std::max(kLeastEfficiency, CeilingOf(spec, dtype) * depth * std::min(1.0, waves));
+  const double ceiling = CeilingOf(spec, dtype) * (shape.uneven ? spec.grouped.value : 1);
+  return std::max(kLeastEfficiency, ceiling * depth * std::min(1.0, waves));
+}
+
+double AttentionEfficiency(const DeviceSpec& device, const AttentionShape& shape) {
+  const std::vector<AttentionSpeed>& all = device.attention;
+  const auto rows_of = [&](bool mask) {
+    const auto begin = std::ranges::find_if(
+        all, [&](const AttentionSpeed& row) { return row.backward == shape.backward && row.mask == mask; });
+    const auto end = std::find_if(begin, all.end(), [&](const AttentionSpeed& row) {
+      return row.backward != shape.backward || row.mask != mask;
+    });
+    return std::span(begin, end);
+  };
+  std::span<const AttentionSpeed> rows = rows_of(shape.mask);
+  if (rows.empty()) rows = rows_of(false);
+  if (rows.empty()) return device.compute_efficiency.value;
+  const auto above = std::ranges::find_if(
+      rows, [&](const AttentionSpeed& row) { return static_cast<double>(row.head) >= shape.head; });
+  double speed = above == rows.end() ? rows.back().speed.value : above->speed.value;
+  if (above != rows.begin() && above != rows.end()) {
+    const AttentionSpeed& below = above[-1];
+    const double part = std::log(shape.head / static_cast<double>(below.head)) /
+                        std::log(static_cast<double>(above->head) / static_cast<double>(below.head));
+    speed = below.speed.value + part * (speed - below.speed.value);
+  }
+  return std::max(kLeastEfficiency, device.compute_efficiency.value * speed);
+}
+
+std::optional<AttentionShape> FastestAttention(const DeviceSpec& device) {
+  const auto fastest =
+      std::ranges::max_element(device.attention, {}, [](const AttentionSpeed& row) { return row.speed.value; });
+  if (fastest == device.attention.end() || fastest->speed.value <= 1) return std::nullopt;
+  return AttentionShape{static_cast<double>(fastest->head), fastest->backward, fastest->mask};
 }
 
 double FlopSeconds(const DeviceSpec& device, const Work& work) {
   if (work.flops <= 0) return 0;
   const bool by_shape = work.contraction && !device.contraction.ceilings.empty();
-  const double efficiency =
-      by_shape ? ContractionEfficiency(device, work.dtype, *work.contraction) : device.compute_efficiency.value;
+  const double efficiency = by_shape         ? ContractionEfficiency(device, work.dtype, *work.contraction)
+                            : work.attention ? AttentionEfficiency(device, *work.attention)
+                                             : device.compute_efficiency.value;
   return work.flops / (FlopsFor(device, work.dtype).constant.value * efficiency);
 }
 

@@ -33,6 +33,12 @@ struct ContractionShape {
   bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts
 };
 
+// What attention kernels' rates go by (cluster/cluster.h, AttentionSpeed).
+struct AttentionShape {
+  double head = 128;
+  bool backward = false, mask = false;
+};
+
 // Work of one op on one device.
 struct Work {
   double flops = 0;
@@ -40,15 +46,22 @@ struct Work {
   DType dtype = DType::kF32;
   std::string_view op = {};  // type of the op: where the device has samples of it, they count
   std::optional<ContractionShape> contraction = {};
+  std::optional<AttentionShape> attention = {};
 };
 
 // Part of its peak that the device reaches in a contraction of this shape, above 0: its ceiling x k / (k + depth) x
 // waves, the part of its units' tile rounds that the output fills: with t = batch x ceil(m / tile) x ceil(n / tile)
 // tiles on u units, batch x m x n / (tile^2 x u x ceil(t / u)), where what does not fill one round of tiles is cut into
 // smaller tiles (of a quarter, at half the speed) or along k. Products of uneven m fill half of their last row of tiles
-// on average: m / tile + 1/2 in place of ceil(m / tile). At least kLeastEfficiency.
+// on average: m / tile + 1/2 in place of ceil(m / tile), and they reach no more than ContractionSpec::grouped of that.
+// At least kLeastEfficiency.
 inline constexpr double kLeastEfficiency = 1e-3;
 double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
+
+// Part of its peak that an attention kernel reaches: compute_efficiency x the speed of the shape.
+double AttentionEfficiency(const DeviceSpec& device, const AttentionShape& shape);
+// The shape of the fastest row, if one is faster than 1.
+std::optional<AttentionShape> FastestAttention(const DeviceSpec& device);
 
 // Seconds of the flops alone, and of so many bytes alone; neither with launch or samples.
 double FlopSeconds(const DeviceSpec& device, const Work& work);

@@ -14,7 +14,9 @@
 #include "fusion/group_drafts.h"
 #include "fusion/op_traits.h"
 #include "graph/adopt.h"
+#include "graph/tensor_type.h"
 #include "naming/module_index.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {
@@ -22,6 +24,7 @@ namespace {
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
 constexpr size_t kMostMerged = 64;                 // ops of a kernel that is made of two, as TorchInductor bounds it
+constexpr int64_t kSmallPart = 1 << 10;            // of a kernel's numbers: reading so few is no reason for another one
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
 // Per op: does it stand in a scope that the options name?
@@ -126,10 +129,12 @@ class Fuser {
     return (ReadsOnlyAs(group, other) || ReadsOnlyAs(other, group)) && !drafts_.ReentersBoth(group, other);
   }
 
-  // Does the group read nothing but single numbers and what the other group reads or makes?
+  // Does the group read nothing but single numbers, what is small beside what it makes (a number a row, a column), and
+  // what the other group reads or makes?
   bool ReadsOnlyAs(int32_t group, int32_t other) {
+    const int64_t small = std::max<int64_t>(1, drafts_.at(group).space / kSmallPart);
     const auto is_known = [&](TensorId operand) {
-      if (!operand.valid() || drafts_.count(operand) == 1) return true;
+      if (!operand.valid() || drafts_.count(operand) <= small) return true;
       const OpId producer = graph_.tensor(operand).producer;
       const int32_t from = producer.valid() ? drafts_.group(producer.value) : -1;
       if (from == group || from == other) return true;
@@ -223,6 +228,7 @@ class Fuser {
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) {
       const OpFusion kind = KindOf(op, read);
       size_t hash = HashCombine(kind.no_kernel, kind.launches);
+      hash = HashCombine(hash, kind.in_masked);
       for (const std::vector<End>* list : {&kind.operands, &kind.results}) {
         for (const End end : *list) hash = HashCombine(hash, static_cast<size_t>(end));
       }
@@ -236,6 +242,34 @@ class Fuser {
         fusion_.kind_of.push_back(*known);
       }
     }
+  }
+
+  // Does a light op of the group read from memory what has a value for each pair of a query and a key?
+  bool ReadsMask(int32_t group) {
+    const auto [entry, is_new] = reads_mask_.try_emplace(group, false);
+    if (!is_new) return entry->second;
+    const std::vector<OpId>& ops = fusion_.groups.groups[group].ops;
+    const TensorType* scores = nullptr;
+    for (const OpId op : ops) {
+      for (const TensorId id : graph_.op(op).outputs) {
+        if (!id.valid()) continue;
+        const TensorType& type = graph_.tensor(id).type;
+        if (scores == nullptr || type.num_elements() > scores->num_elements()) scores = &type;
+      }
+    }
+    if (scores == nullptr || scores->rank() < 2) return false;
+    const auto is_mask = [&](TensorId id) {
+      if (!id.valid() ||
+          (graph_.tensor(id).producer.valid() && fusion_.groups.of_op[graph_.tensor(id).producer.index()] == group))
+        return false;
+      const Shape& shape = graph_.tensor(id).type.shape;
+      return shape.size() >= 2 && shape.back() == scores->shape.back() && shape[shape.size() - 2] > 1;
+    };
+    for (const OpId op : ops) {
+      const bool light = drafts_.traits(op.value).kind != Kind::kContraction;
+      entry->second = entry->second || (light && std::ranges::any_of(graph_.op(op).inputs, is_mask));
+    }
+    return entry->second;
   }
 
   OpFusion KindOf(uint32_t o, std::unordered_set<uint64_t>& read) {
@@ -254,6 +288,8 @@ class Fuser {
     fusion.flop_factor = drafts_.flop_factor(o);
     const GroupKind group_kind = fusion_.groups.groups[group].kind;
     fusion.in_attention = group_kind == GroupKind::kAttention || group_kind == GroupKind::kAttentionBackward;
+    fusion.in_backward = group_kind == GroupKind::kAttentionBackward;
+    fusion.in_masked = fusion.in_attention && ReadsMask(group);
     const Op& op = graph_.ops[o];
     for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
       for (const TensorId operand : *list) {
@@ -283,7 +319,8 @@ class Fuser {
   std::vector<bool> seen_;
   bool epilogue_;
   std::vector<int32_t> forward_;  // per group
-  std::vector<uint32_t> part_;    // per op: one that is joined to it, or itself
+  std::unordered_map<int32_t, bool> reads_mask_;
+  std::vector<uint32_t> part_;  // per op: one that is joined to it, or itself
   Fusion fusion_;
 };
 

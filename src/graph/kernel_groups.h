@@ -52,6 +52,8 @@ struct OpFusion {
   bool no_kernel = false;              // a view, or a move that its neighbours absorb
   bool anchor = false;                 // no light op
   bool in_attention = false;           // its products run at the rate of attention kernels
+  bool in_backward = false;            // ... of the backward pass
+  bool in_masked = false;              // ... that read a mask
   bool launches = true;                // false: its group's first kernel op does
   // Per operand: it joins the op to a part of its kernel that nothing before joins to it: cut there, that part is a
   // kernel of its own and the op begins another. Empty: at none.

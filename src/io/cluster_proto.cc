@@ -46,6 +46,20 @@ void ContractionToMessage(const ContractionSpec& spec, v1::Contraction& message)
   ConstantToMessage(spec.depth, *message.mutable_depth());
   ConstantToMessage(spec.units, *message.mutable_units());
   ConstantToMessage(spec.tile, *message.mutable_tile());
+  if (spec.grouped.value != 1) ConstantToMessage(spec.grouped, *message.mutable_grouped());
+}
+
+constexpr std::string_view kForward = "forward", kBackward = "backward";
+
+void AttentionToMessages(const DeviceSpec& device, v1::Device& message) {
+  for (const AttentionSpeed& row : device.attention) {
+    v1::AttentionSpeed& out = *message.add_attention();
+    out.set_head(row.head);
+    out.set_pass(std::string(row.backward ? kBackward : kForward));
+    out.set_mask(row.mask);
+    out.set_value(row.speed.value);
+    out.set_source(ToUtf8(row.speed.source));
+  }
 }
 
 void DeviceToMessage(const DeviceSpec& device, v1::Device& message) {
@@ -62,6 +76,7 @@ void DeviceToMessage(const DeviceSpec& device, v1::Device& message) {
   }
   message.set_epilogue(device.epilogue);
   if (!device.contraction.ceilings.empty()) ContractionToMessage(device.contraction, *message.mutable_contraction());
+  AttentionToMessages(device, message);
   for (const OpSample& sample : device.op_samples) {
     v1::OpSample& out = *message.add_op_samples();
     out.set_op(ToUtf8(sample.op));
@@ -147,8 +162,26 @@ Status ContractionFromMessage(const v1::Contraction& message, ContractionSpec& s
       {"tile", message.has_tile(), message.tile(), spec.tile},
   };
   SBP_RETURN_IF_ERROR(ReadConstants(rows));
+  if (message.has_grouped()) {
+    const ConstantRow grouped[] = {{"grouped", true, message.grouped(), spec.grouped}};
+    SBP_RETURN_IF_ERROR(ReadConstants(grouped));
+  }
   if (message.ceilings().empty()) return BadInput("\"ceilings\" is missing (as in {\"bf16\": 0.8})");
   return FlopsFromMessages("ceilings", message.ceilings(), spec.ceilings);
+}
+
+Status ReadAttention(const v1::Device& message, DeviceSpec& device) {
+  for (int i = 0; i < message.attention_size(); ++i) {
+    const v1::AttentionSpeed& row = message.attention(i);
+    if (!row.pass().empty() && row.pass() != kForward && row.pass() != kBackward) {
+      return BadInput(StrCat("attention[", i, "]: pass is ", Quote(row.pass()), ", expected forward or backward"));
+    }
+    if (!std::isfinite(row.value())) return BadInput(StrCat("attention[", i, "]: value is no finite number"));
+    device.attention.push_back({row.head(), row.pass() == kBackward, row.mask(), {row.value(), row.source()}});
+  }
+  std::ranges::stable_sort(device.attention, {},
+                           [](const AttentionSpeed& row) { return std::tuple(row.backward, row.mask, row.head); });
+  return OkStatus();
 }
 
 Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
@@ -165,6 +198,7 @@ Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
     const ConstantRow overlap[] = {{"overlap", true, message.overlap(), device.overlap}};
     SBP_RETURN_IF_ERROR(ReadConstants(overlap));
   }
+  SBP_RETURN_IF_ERROR(ReadAttention(message, device));
   SBP_RETURN_IF_ERROR(ReadOpSamples(message, device));
   if (message.flops().empty()) return BadInput("\"flops\" is missing (as in {\"bf16\": 989e12})");
   if (message.has_queued_launch_seconds()) {

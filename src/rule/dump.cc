@@ -95,6 +95,10 @@ std::string Dump(const RuleInstance& instance) {
   for (const std::string& alternative : map.alternatives) text += StrCat("  alt ", alternative, "\n");
   for (const std::string& note : map.notes) text += StrCat("  because ", Quote(note), "\n");
   text += StrCat("  flops ", FormatDouble(instance.flops), "\n");
+  if (instance.attention) {
+    text += StrCat("  attention ", instance.attention->backward ? "backward " : "forward ",
+                   FormatDouble(instance.attention->head), instance.attention->mask ? " masked\n" : "\n");
+  }
   if (instance.extra_bytes != 0) text += StrCat("  extra bytes ", FormatDouble(instance.extra_bytes), "\n");
   if (instance.bounded) text += "  bounded\n";
   if (instance.missing_rule) text += "  missing rule\n";

@@ -99,6 +99,12 @@ struct ComputedSize {
 };
 inline constexpr int64_t kOpenSize = 1073741789;  // a prime, so that it fits nothing else
 
+// An op that is one kernel of attention, of queries' heads of so many elements; `mask`: it reads one.
+struct AttentionKernel {
+  double head = 0;
+  bool backward = false, mask = false;
+};
+
 // The answer of the rules about one op on concrete operand types.
 struct RuleInstance {
   std::string op;                          // the op's type
@@ -109,6 +115,7 @@ struct RuleInstance {
   std::vector<std::string> result_names;
   FactorMap map;
   double flops = 0;  // of the whole op, unsharded
+  std::optional<AttentionKernel> attention;
   // Bytes that the op reads or writes other than its operands and results once each (0 almost always).
   double extra_bytes = 0;
   bool bounded = false;                         // some result size is an upper bound (data-dependent shapes)

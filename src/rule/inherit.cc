@@ -158,6 +158,7 @@ class Inheritor {
     map.unused = Places(from.map.unused);
     map.picked = Places(from.map.picked);
     out.flops = from.flops;
+    out.attention = from.attention;
     out.extra_bytes = from.extra_bytes;
     out.bounded = from.bounded;
     out.stated_bound = from.stated_bound;

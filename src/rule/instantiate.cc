@@ -263,10 +263,23 @@ Status SetFlops(InstanceBuilder& builder) {
   return OkStatus();
 }
 
+Status SetAttention(InstanceBuilder& builder) {
+  if (!builder.overload().attention) return OkStatus();
+  const AttentionLine& line = *builder.overload().attention;
+  RuleInstance& out = builder.out;
+  AttentionKernel& kernel = out.attention.emplace();
+  SBP_ASSIGN_OR_RETURN(kernel.head, EvaluateDouble(line.head, InstanceScope(builder)));
+  kernel.backward = line.backward;
+  for (size_t i = 0; i < out.operands.size(); ++i)
+    kernel.mask = kernel.mask || (out.present[i] && out.operand_names[i] == line.mask);
+  return OkStatus();
+}
+
 Status Finish(InstanceBuilder& builder) {
   RuleInstance& out = builder.out;
   out.contraction = IsContraction(out.map);
   SBP_RETURN_IF_ERROR(SetFlops(builder));
+  SBP_RETURN_IF_ERROR(SetAttention(builder));
   for (size_t r = 0; r < out.results.size(); ++r) {
     if (builder.query.wanted[r]) continue;
     out.results[r] = {};

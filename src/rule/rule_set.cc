@@ -96,6 +96,7 @@ uint64_t ReadsForForm(const OpOverload& overload) {
 uint64_t ReadsOf(const OpOverload& overload) {
   uint64_t reads = 0;
   if (overload.flops) CollectReads(*overload.flops, overload, reads);
+  if (overload.attention) CollectReads(overload.attention->head, overload, reads);
   for (const RuleLine& line : overload.rules) {
     CollectFactorizerReads(line, overload, false, reads);
     for (const RuleClause& clause : line.clauses) {

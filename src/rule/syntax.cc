@@ -227,12 +227,27 @@ class FileParser {
     return ParseStringLiteral(cursor_, "a string or a name");
   }
 
+  Result<AttentionLine> Attention() {
+    AttentionLine line;
+    line.at = cursor_.Here();
+    line.backward = cursor_.Accept("backward");
+    if (!line.backward && !cursor_.Accept("forward")) return cursor_.Unexpected("forward or backward");
+    SBP_ASSIGN_OR_RETURN(line.head, ParseExpression(cursor_));
+    if (!cursor_.Accept(",")) return line;
+    if (cursor_.Peek().kind != TokenKind::kName) return cursor_.Unexpected("the operand that masks scores");
+    line.mask = cursor_.Next().text;
+    return line;
+  }
+
   Status Item(OpOverload& overload) {
     if (cursor_.Accept("doc")) {
       SBP_ASSIGN_OR_RETURN(overload.doc, ParseStringLiteral(cursor_, "the description as a string"));
     } else if (cursor_.Accept("flops")) {
       if (overload.flops) return cursor_.ErrorAt(cursor_.Here(), "flops are given twice");
       SBP_ASSIGN_OR_RETURN(overload.flops, ParseExpression(cursor_));
+    } else if (cursor_.Accept("attention")) {
+      if (overload.attention) return cursor_.ErrorAt(cursor_.Here(), "attention is given twice");
+      SBP_ASSIGN_OR_RETURN(overload.attention, Attention());
     } else if (cursor_.Accept("rule")) {
       SBP_ASSIGN_OR_RETURN(RuleLine line, ParseRuleLine(cursor_));
       DropEmpty(overload, line);
@@ -244,8 +259,8 @@ class FileParser {
       SBP_ASSIGN_OR_RETURN(Expansion vjp, ParseExpansion(cursor_));
       overload.vjps.push_back(std::move(vjp));
     } else {
-      const std::string words[] = {"doc", "flops", "rule", "expand", "vjp"};
-      return cursor_.Unexpected("doc, flops, rule, expand or vjp", words);
+      const std::string words[] = {"doc", "flops", "attention", "rule", "expand", "vjp"};
+      return cursor_.Unexpected("doc, flops, attention, rule, expand or vjp", words);
     }
     return cursor_.AtEnd() ? OkStatus() : cursor_.Unexpected("the end of the line");
   }

@@ -139,6 +139,14 @@ struct Expansion {
   std::vector<ExpansionStatement> body;
 };
 
+// "attention forward size(d), mask": a kernel of attention, the size of its heads, the operand that masks scores.
+struct AttentionLine {
+  SourcePosition at;
+  bool backward = false;
+  Expression head;
+  std::string mask;  // "": none
+};
+
 struct OpOverload {
   std::string op;
   SourcePosition at;
@@ -149,6 +157,7 @@ struct OpOverload {
   std::string doc;
   std::vector<RuleLine> rules;  // the first whose `when` holds is taken
   std::optional<Expression> flops;
+  std::optional<AttentionLine> attention;
   std::vector<Expansion> expansions;  // the first whose `when` holds is taken
   std::vector<Expansion> vjps;        // the first whose `when` holds is taken
   std::string text;                   // the paragraph as written, without comments

@@ -33,12 +33,20 @@ class OverloadChecker {
     SBP_RETURN_IF_ERROR(Declarations());
     for (const RuleLine& line : overload_.rules) SBP_RETURN_IF_ERROR(Line(line));
     if (overload_.flops) SBP_RETURN_IF_ERROR(CheckExpression(*overload_.flops, nullptr));
+    if (overload_.attention) SBP_RETURN_IF_ERROR(Attention(*overload_.attention));
     for (const Expansion& expansion : overload_.expansions) SBP_RETURN_IF_ERROR(CheckExpansion(overload_, expansion));
     for (const Expansion& vjp : overload_.vjps) SBP_RETURN_IF_ERROR(CheckVjp(overload_, vjp));
     return OkStatus();
   }
 
  private:
+  Status Attention(const AttentionLine& line) {
+    if (!line.mask.empty() && !Contains(operands_, line.mask)) {
+      return ErrorAt(line.at, StrCat(Quote(line.mask), " is no operand", DidYouMean(line.mask, operands_)));
+    }
+    return CheckExpression(line.head, nullptr);
+  }
+
   Status Declarations() {
     std::vector<std::string> all;
     bool variadic = false;

@@ -25,12 +25,14 @@ AttentionFactors AddAttentionFactors(FactorizerContext& context, const Attention
   for (FactorId lacking : {f.g, f.s, f.e}) ComputedWhole(context, lacking);
   map.notes.push_back("the softmax runs over all keys of a finished score, so keys and d stay whole");
   context.out().flops = AttentionFlops(sizes, sight == AttentionSight::kCausal);
+  context.out().attention = {.head = static_cast<double>(sizes.head)};
   return f;
 }
 
 void PutScores(FactorizerContext& context, size_t operand, const AttentionFactors& f) {
   if (!context.has(operand)) return;
   const int rank = context.rank(operand);
+  if (context.out().attention) context.out().attention->mask = true;
   if (rank >= 2) SetOperandDim(context, operand, rank - 2, {f.s});
   if (rank >= 3) SetOperandDim(context, operand, rank - 3, {f.h, f.g});
   if (rank >= 4) SetOperandDim(context, operand, rank - 4, {f.b});

@@ -215,6 +215,37 @@ TEST(OpSeconds, OfGroupedProductsAreThoseOfAProductAnExpert) {
   EXPECT_EQ(summed.k, kRows / kExperts);
 }
 
+// One kernel, whether it is one op or products and a softmax that were found to be one.
+TEST(OpSeconds, AttentionIsPricedByItsHeadsPassAndMaskHoweverItIsSpelled) {
+  const Mesh mesh = *ParseMesh("a=1");
+  const Cluster cluster = *FindPreset("8xH100");
+  const auto operand = [](const char* type) { return OperandInfo{.present = true, .type = *ParseTensorType(type)}; };
+  const auto seconds = [&](const RuleInstanceRef& instance) {
+    return FlopSeconds(cluster.device, WorkOf(*instance, MakeCandidates(instance, mesh).candidates.front(), mesh));
+  };
+  const Attributes none;
+  const auto attention = [&](const char* q, const char* k, bool masked) {
+    std::vector<OperandInfo> operands = {operand(q), operand(k), operand(k)};
+    if (masked) operands.push_back(operand("bool[1,1,1,4096,4096]"));
+    return Move("sbp::FlashAttention", none, operands);
+  };
+  const RuleInstanceRef wide = attention("bf16[8,8,1,4096,128]", "bf16[8,8,4096,128]", false);
+  const RuleInstanceRef narrow = attention("bf16[8,16,1,4096,64]", "bf16[8,16,4096,64]", false);
+  const RuleInstanceRef masked = attention("bf16[8,8,1,4096,128]", "bf16[8,8,4096,128]", true);
+  EXPECT_EQ(wide->flops, narrow->flops);
+  EXPECT_NEAR(seconds(wide) / seconds(narrow), 299.0 / 335, 1e-9);
+  EXPECT_NEAR(seconds(wide) / seconds(masked), 0.56, 1e-9);
+  const RuleInstanceRef product = Move("MatMul", none, {operand("bf16[64,4096,64]"), operand("bf16[64,64,4096]")});
+  const Candidate whole = MakeCandidates(product, mesh).candidates.front();
+  OpFusion fusion = InAttention();
+  fusion.launches = false;
+  fusion.operands = {OpFusion::End::kInside, OpFusion::End::kInside};
+  const double forward = OpSeconds(*product, whole, mesh, cluster, &fusion);
+  EXPECT_NEAR(forward, product->flops / (989.5e12 * 0.34 * 299 / 335), 1e-9);
+  fusion.in_masked = true;
+  EXPECT_NEAR(forward / OpSeconds(*product, whole, mesh, cluster, &fusion), 0.44 / 299 * 335, 1e-9);
+}
+
 TEST(OpSeconds, NoCandidateTakesLessThanTheLeast) {
   const Mesh mesh = *ParseMesh("a=2,b=2");
   const RuleInstanceRef product = Product();

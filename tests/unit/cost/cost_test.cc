@@ -31,6 +31,40 @@ TEST(Compute, Roofline) {
   EXPECT_EQ(ComputeSeconds(device, {0, 0, DType::kF32}), 0);
 }
 
+TEST(Compute, GroupedProductsReachAPartOfWhatOthersDo) {
+  DeviceSpec device = FindPreset("8xH100")->device;
+  const ContractionShape even{8, 4096, 4096, 4096}, grouped{8, 4096, 4096, 4096, true};
+  device.contraction.grouped.value = 1;
+  const double before = ContractionEfficiency(device, DType::kBF16, grouped);
+  device.contraction.grouped.value = 0.5;
+  EXPECT_DOUBLE_EQ(ContractionEfficiency(device, DType::kBF16, grouped), before / 2);
+  device.contraction.grouped.value = 0.1;
+  EXPECT_GT(ContractionEfficiency(device, DType::kBF16, even), before * 0.9);
+}
+
+TEST(Compute, AttentionRunsAtTheSpeedOfItsHeadsPassAndMask) {
+  DeviceSpec device = Simple().device;
+  const auto seconds = [&](double head, bool backward, bool mask) {
+    Work work{1e12, 0, DType::kF32};
+    work.attention = {head, backward, mask};
+    return FlopSeconds(device, work);
+  };
+  EXPECT_DOUBLE_EQ(seconds(64, true, true), 2);  // no rows: compute_efficiency
+  device.attention = {{64, false, false, {0.5, ""}}, {256, false, false, {1, ""}}, {128, false, true, {0.25, ""}}};
+  EXPECT_DOUBLE_EQ(seconds(32, false, false), 4);
+  EXPECT_DOUBLE_EQ(seconds(64, false, false), 4);
+  EXPECT_DOUBLE_EQ(seconds(128, false, false), 2 / 0.75);  // half-way in the logarithm
+  EXPECT_DOUBLE_EQ(seconds(512, false, false), 2);
+  EXPECT_DOUBLE_EQ(seconds(64, false, true), 8);
+  EXPECT_DOUBLE_EQ(seconds(64, true, true), 2);  // of no row: the pass
+  device.attention.push_back({64, true, false, {0.2, ""}});
+  EXPECT_DOUBLE_EQ(seconds(64, true, true), 10);  // as without a mask
+  EXPECT_FALSE(FastestAttention(device).has_value());
+  device.attention.back().speed.value = 1.5;
+  ASSERT_TRUE(FastestAttention(device).has_value());
+  EXPECT_TRUE(FastestAttention(device)->backward);
+}
+
 // Twice the roofline at one size and four times at a thousand times that, of one op alone.
 DeviceSpec WithSamples() {
   DeviceSpec device = Simple().device;

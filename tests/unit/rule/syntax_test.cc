@@ -108,7 +108,7 @@ TEST(ParseRules, SaysWhereWhatAndWhatWasFound) {
       {"op Relu(Tensor x, Tensor x) -> Tensor y", "f:1:19: a second parameter named \"x\""},
       {"op A(Tensor x, *, int axis=) -> Tensor y", "f:1:28: expected an integer, true or false, found \")\""},
       {"op A(Tensor x) -> Tensor y\n  rules ... -> ...",
-       "f:2:3: expected doc, flops, rule, expand or vjp, found \"rules\" (did you mean \"rule\"?)"},
+       "f:2:3: expected doc, flops, attention, rule, expand or vjp, found \"rules\" (did you mean \"rule\"?)"},
       {"op A(Tensor x) -> Tensor y\n  rule ...",
        "f:2:11: expected \"->\" or a dimension, \",\" or \";\" in the notation, found the end of the line"},
       {"op A(Tensor x) -> Tensor y\n  rule a, b -> a", "f:2:8: the op has 1 operand, the notation has 2"},
