@@ -47,7 +47,8 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
       "OPS");
   add("--remat", request.remat,
       "what the backward pass computes again: none (default), light, selective, alternate, full; POLICY:N of the first "
-      "N layers; SCOPE=POLICY of a module; POLICY+held: what it keeps stays until its backward pass is over; auto, of "
+      "N layers; SCOPE=POLICY of a module; POLICY+held: what it keeps stays until its backward pass is over; "
+      "POLICY+fused: only what no product of it reads; auto, of "
       "`infer`, as --memory-limit needs",
       "POLICY,...");
   const auto flag = [&](const std::string& name, bool& to, const std::string& what) {

@@ -15,7 +15,13 @@ constexpr std::array<RematPolicyRow, 5> kRows = {{{RematPolicy::kNone, "none"},
                                                   {RematPolicy::kAlternate, "alternate"},
                                                   {RematPolicy::kFull, "full"}}};
 
-constexpr std::string_view kHeld = "+held";
+constexpr std::string_view kHeld = "+held", kFused = "+fused";
+
+bool TakeSuffix(std::string_view suffix, std::string_view& text) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
 
 Result<RematPolicy> ReadPolicy(std::string_view name) {
   std::vector<std::string> names;
@@ -58,8 +64,8 @@ Result<std::vector<RematEntry>> ParseRemat(std::string_view text) {
       }
       rest_taken = entry.count < 0;
     }
-    entry.held = policy.ends_with(kHeld);
-    if (entry.held) policy.remove_suffix(kHeld.size());
+    entry.held = TakeSuffix(kHeld, policy);
+    entry.fused = TakeSuffix(kFused, policy);
     SBP_ASSIGN_OR_RETURN(entry.policy, ReadPolicy(policy));
     entries.push_back(std::move(entry));
   }

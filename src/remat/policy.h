@@ -36,9 +36,13 @@ struct RematEntry {
   // that compute something again, as in the cache of PyTorch's selective checkpoints of eager modules, which does not
   // know what will be read; by none all that is read, as in the one call of a spelled-out torch.autograd.Function.
   bool held = false;
+  // Nothing is computed again that a product of the backward pass reads, as it would have to be written: what is left
+  // is computed inside of the kernels that read it, as torch.compile's partitioner decides.
+  bool fused = false;
 };
 
-// "full"; "full:8,selective" (the first 8 layers, the others); "light,layers.0=full"; "alternate+held". What the last
+// "full"; "full:8,selective" (the first 8 layers, the others); "light,layers.0=full"; "alternate+held",
+// "light+fused". What the last
 // fitting entry says of a scope goes before what layers are told. Error (kBadInput): an unknown policy, with the
 // nearest; a count that is none; an entry behind one that takes the rest.
 Result<std::vector<RematEntry>> ParseRemat(std::string_view text);

@@ -91,6 +91,10 @@ class Recomputer {
     }
   }
 
+  bool HasProduct(size_t o) const {
+    return traits_[o].kind == OpTraits::Kind::kContraction || traits_[o].kind == OpTraits::Kind::kAnchor;
+  }
+
   // What segments do not keep.
   void Choose() {
     const std::vector<bool> of_parameters = OfParameters(graph_);
@@ -101,8 +105,7 @@ class Recomputer {
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
       const uint32_t segment = segments_.of_op[o];
       if (parts_[o] != Part::kForward || segment == Segments::kNone) continue;
-      const bool has_product =
-          traits_[o].kind == OpTraits::Kind::kContraction || traits_[o].kind == OpTraits::Kind::kAnchor;
+      const bool has_product = HasProduct(o);
       bool runs = MayRunAgain(graph_, graph_.ops[o]);
       switch (segments_.all[segment].policy) {
         case RematPolicy::kNone:
@@ -127,6 +130,14 @@ class Recomputer {
       for (const TensorId id : graph_.ops[o].outputs) {
         if (id.valid()) again_[id.index()] = !of_parameters[id.index()];
       }
+    }
+    for (size_t o = 0; o < graph_.ops.size(); ++o) {
+      if (parts_[o] != Part::kBackward || !HasProduct(o)) continue;
+      EachOperand(graph_.ops[o], [&](TensorId id) {
+        if (!again_[id.index()]) return;
+        const uint32_t segment = segments_.of_op[graph_.tensor(id).producer.index()];
+        if (segments_.all[segment].fused) again_[id.index()] = false;
+      });
     }
     // Borders.
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
@@ -229,8 +240,7 @@ class Recomputer {
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
       const uint32_t segment = segments_.of_op[o];
       if (parts_[o] != Part::kForward || segment == Segments::kNone || !segments_.all[segment].held) continue;
-      const bool has_product =
-          traits_[o].kind == OpTraits::Kind::kContraction || traits_[o].kind == OpTraits::Kind::kAnchor;
+      const bool has_product = HasProduct(o);
       const auto is_read = [&](TensorId id) { return id.valid() && readers_[id.index()] > 0; };
       const auto is_again = [&](TensorId id) { return id.valid() && again_[id.index()]; };
       const std::vector<TensorId>& results = graph_.ops[o].outputs;

@@ -222,6 +222,7 @@ Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry>
     for (size_t i = 0; i < count; ++i, ++next) {
       segments.all[next].policy = entry.policy;
       segments.all[next].held = entry.held;
+      segments.all[next].fused = entry.fused;
     }
   }
   const Segments layers = segments;
@@ -239,7 +240,7 @@ Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry>
       }
       if (name.empty()) continue;
       const auto [at, is_first] = own.try_emplace(std::string(name), static_cast<uint32_t>(segments.all.size()));
-      if (is_first) segments.all.push_back({std::string(name), entry.policy, entry.held});
+      if (is_first) segments.all.push_back({std::string(name), entry.policy, entry.held, entry.fused});
       segments.of_op[o] = at->second;
     }
     if (own.empty()) {

@@ -16,7 +16,7 @@ namespace sbp {
 struct Segment {
   std::string name;  // its scope, or "stretch.3"
   RematPolicy policy = RematPolicy::kNone;
-  bool held = false;  // see RematEntry
+  bool held = false, fused = false;  // see RematEntry
 };
 
 struct Segments {

@@ -164,6 +164,27 @@ TEST(RematTest, HeldProductsStayUntilTheBackwardPassOfTheirLayerIsOver) {
   EXPECT_THAT(Held(graph), ElementsAre("l0.tanh until d/l0.tanh", "l0.relu until d/l0.tanh", "l0.sum until d/l0.tanh"));
 }
 
+TEST(RematTest, FusedKeepsWhatProductsOfTheBackwardPassRead) {
+  GraphBuilder builder("fused");
+  const TensorType type = {DType::kF32, {4, 4}};
+  builder.AddInput("x", type);
+  builder.AddParameter("w", type);
+  for (const char* name : {"a", "b", "c", "d/w", "d/b"}) builder.DescribeTensor(name, type);
+  builder.AddOp("MatMul", "a", {"x", "w"}, {"a"}, {}, "net/h.0");
+  builder.AddOp("Exp", "b", {"a"}, {"b"}, {}, "net/h.0");
+  builder.AddOp("Tanh", "c", {"b"}, {"c"}, {}, "net/h.0");
+  builder.AddOp("MatMul", "d/w", {"c", "w"}, {"d/w"}, {}, "backward/net/h.0");
+  builder.AddOp("Sum", "d/b", {"a", "b", "d/w"}, {"d/b"}, {}, "backward/net/h.0");
+  builder.AddOutput("d/b");
+  const Graph before = builder.Build("training").value();
+  Graph graph = before;
+  ASSERT_TRUE(Apply(graph, "h.0=light").ok());
+  EXPECT_THAT(Copies(graph), ElementsAre("again/b(a)", "again/c(again/b)", "d/w(again/c,w)", "d/b(a,again/b,d/w)"));
+  graph = before;
+  ASSERT_TRUE(Apply(graph, "h.0=light+fused").ok());
+  EXPECT_THAT(Copies(graph), ElementsAre("d/w(c,w)", "again/b(a)", "d/b(a,again/b,d/w)"));
+}
+
 TEST(RematTest, TheLossIsASegmentWhereItIsNamed) {
   GraphBuilder builder("loss");
   const TensorType type = {DType::kF32, {4, 4}};
