@@ -249,8 +249,10 @@ class Fuser {
     const auto [entry, is_new] = reads_mask_.try_emplace(group, false);
     if (!is_new) return entry->second;
     const std::vector<OpId>& ops = fusion_.groups.groups[group].ops;
+    const auto is_light = [&](OpId op) { return drafts_.traits(op.value).kind != Kind::kContraction; };
     const TensorType* scores = nullptr;
     for (const OpId op : ops) {
+      if (!is_light(op)) continue;
       for (const TensorId id : graph_.op(op).outputs) {
         if (!id.valid()) continue;
         const TensorType& type = graph_.tensor(id).type;
@@ -266,8 +268,7 @@ class Fuser {
       return shape.size() >= 2 && shape.back() == scores->shape.back() && shape[shape.size() - 2] > 1;
     };
     for (const OpId op : ops) {
-      const bool light = drafts_.traits(op.value).kind != Kind::kContraction;
-      entry->second = entry->second || (light && std::ranges::any_of(graph_.op(op).inputs, is_mask));
+      entry->second = entry->second || (is_light(op) && std::ranges::any_of(graph_.op(op).inputs, is_mask));
     }
     return entry->second;
   }

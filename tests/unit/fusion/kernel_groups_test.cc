@@ -253,6 +253,18 @@ TEST(KernelGroups, BranchesOfTwoTensorsStayTwo) {
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b e", "light: c d"));
 }
 
+// A number a row, as the places of a loss's labels, is little beside the rows.
+TEST(KernelGroups, ABranchOfLittleIsOneKernelWithWhatReadsIt) {
+  const auto groups = [](int64_t size) {
+    Lines lines;
+    lines.Input("x", {size, size}).Input("row", {size, 1}).Input("column", {1, size});
+    lines.Op("Add", {"row", "column"}, "a").Op("Exp", {"a"}, "b").Op("Relu", {"x"}, "c").Op("Tanh", {"c"}, "d");
+    return GroupsOf(lines.Op("Mul", {"b", "d"}, "e").Make({"e"}));
+  };
+  EXPECT_THAT(groups(64), ElementsAre("light: a b e", "light: c d"));
+  EXPECT_THAT(groups(2048), ElementsAre("light: a b c d e"));
+}
+
 // The second branch waits for a product of the first, which is no part of the kernel.
 TEST(KernelGroups, BranchesThatWaitForEachOtherStayTwo) {
   const Graph graph = Lines()
@@ -323,6 +335,22 @@ TEST(Attention, PlainScaledAndMasked) {
   });
   EXPECT_THAT(GroupsOf(scaled), ElementsAre("attention: scores scaled masked weights context"));
   EXPECT_THAT(InsideOf(scaled), ElementsAre("scores", "scaled", "masked", "weights"));
+}
+
+// A mask is read from memory, and a number that scales is none; of the ops of such a group, all say so.
+TEST(Attention, ReadsAMaskWhereALightOpDoes) {
+  for (const bool masked : {false, true}) {
+    const Graph graph = Attention([&](Lines& lines, const std::string& x) {
+      lines.Op(masked ? "Add" : "Mul", {x, masked ? "mask" : "scale"}, "changed");
+      return Softmax(lines, "changed");
+    });
+    const Fusion fusion = FuseOps(graph, Rules(), {});
+    ASSERT_THAT(fusion.groups.groups, SizeIs(1));
+    for (const OpId op : fusion.groups.groups[0].ops) {
+      EXPECT_EQ(fusion.kinds[fusion.kind_of[op.index()]].in_masked, masked) << graph.op(op).name;
+      EXPECT_FALSE(fusion.kinds[fusion.kind_of[op.index()]].in_backward);
+    }
+  }
 }
 
 TEST(Attention, SoftmaxSpelledOut) {
