@@ -29,6 +29,7 @@ from torch.utils import _pytree as pytree
 
 import plan_ops_network  # noqa: F401  registers its ops
 import plan_ops_optimizer  # noqa: F401
+import plan_ops_recurrent  # noqa: F401
 from plan_check import check_program, fingerprint, output_name, pairs
 from plan_moves import Layout, Move, Mover, parse_layout, placements
 from plan_ops import DTYPES, OPS, Site

@@ -134,6 +134,7 @@ std::map<std::string, std::vector<std::string>> RefusedOps(const Plan& plan) {
   AddOpsOf(PlanOpsText(), known);
   AddOpsOf(PlanOpsNetworkText(), known);
   AddOpsOf(PlanOpsOptimizerText(), known);
+  AddOpsOf(PlanOpsRecurrentText(), known);
   std::map<std::string, std::vector<std::string>> refused;
   for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
     const Op& op = plan.graph.ops[i];
@@ -274,6 +275,7 @@ Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions& options) 
   made.files.push_back({"plan_ops.py", std::string(PlanOpsText())});
   made.files.push_back({"plan_ops_network.py", std::string(PlanOpsNetworkText())});
   made.files.push_back({"plan_ops_optimizer.py", std::string(PlanOpsOptimizerText())});
+  made.files.push_back({"plan_ops_recurrent.py", std::string(PlanOpsRecurrentText())});
   made.files.push_back({"plan_reference.py", std::string(PlanReferenceText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   made.report = Report(plan);

@@ -11,6 +11,7 @@ std::string_view PlanMovesText();         // plan_moves.py
 std::string_view PlanOpsText();           // plan_ops.py
 std::string_view PlanOpsNetworkText();    // plan_ops_network.py
 std::string_view PlanOpsOptimizerText();  // plan_ops_optimizer.py
+std::string_view PlanOpsRecurrentText();  // plan_ops_recurrent.py
 std::string_view PlanReferenceText();     // plan_reference.py
 
 }  // namespace sbp

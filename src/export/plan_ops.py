@@ -86,8 +86,11 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Resul
 
 op("Abs")(_unary(torch.abs))
 op("Acos")(_unary(torch.acos))
+op("Acosh")(_unary(torch.acosh))
 op("Asin")(_unary(torch.asin))
+op("Asinh")(_unary(torch.asinh))
 op("Atan")(_unary(torch.atan))
+op("Atanh")(_unary(torch.atanh))
 op("BitwiseNot")(_unary(torch.bitwise_not))
 op("Ceil")(_unary(torch.ceil))
 op("Cos")(_unary(torch.cos))
@@ -162,6 +165,20 @@ def total(site: Site, first: Tensor, *others: Tensor) -> Tensor:
     return first
 
 
+@op("BitShift")
+def bit_shift(site: Site, x: Tensor, by: Tensor) -> Tensor:
+    """By the type's width or more only a sign is left, of what goes right."""
+    near = by.clamp(0, 8 * x.element_size() - 1)
+    if site.get("direction") == "LEFT":
+        return torch.where(by == near, x << near, 0)
+    return torch.where(by == near, x >> near, -(x < 0).to(x.dtype))
+
+
+@op("BitCast")
+def bit_cast(site: Site, x: Tensor) -> Tensor:
+    return x.contiguous().view(site.result_dtypes[0])
+
+
 @op("Clip")
 def clip(site: Site, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     return x if low is None and high is None else torch.clamp(x, low, high)
@@ -197,6 +214,16 @@ def selu(site: Site, x: Tensor) -> Tensor:
 @op("LeakyRelu")
 def leaky_relu(site: Site, x: Tensor) -> Tensor:
     return torch.where(x < 0, x * site.get("alpha", 0.01), x)
+
+
+@op("PRelu")
+def parametric_relu(site: Site, x: Tensor, slope: Tensor) -> Tensor:
+    return torch.where(x < 0, x * slope, x)
+
+
+@op("Celu")
+def celu(site: Site, x: Tensor) -> Tensor:
+    return functional.celu(x, site.get("alpha", 1.0))
 
 
 @op("HardSigmoid")
@@ -408,3 +435,27 @@ def triangle(site: Site, x: Tensor, k: Tensor | None = None) -> Tensor:
     rows, columns = (torch.arange(*site.boxes[0][d]) for d in (-2, -1))
     off = columns[None] - rows[:, None] - (0 if k is None else int(k))
     return torch.where(off >= 0 if site.get("upper", 1) else off <= 0, x, torch.zeros((), dtype=x.dtype))
+
+
+@op("EyeLike")
+def eye_like(site: Site, x: Tensor) -> Tensor:
+    rows, columns = (torch.arange(*site.result_boxes[0][d]) for d in (0, 1))
+    return (columns[None] - rows[:, None] == site.get("k", 0)).to(site.result_dtypes[0])
+
+
+@op("DepthToSpace")
+def depth_to_space(site: Site, x: Tensor) -> Tensor:
+    """Blocks of the channels that this rank holds: whole blocks, of whole channels."""
+    block, (n, c, h, w) = int(site.get("blocksize")), x.shape
+    c //= block * block
+    if site.get("mode", "DCR") == "DCR":
+        return x.reshape(n, block, block, c, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c, h * block, w * block)
+    return x.reshape(n, c, block, block, h, w).permute(0, 1, 4, 2, 5, 3).reshape(n, c, h * block, w * block)
+
+
+@op("SpaceToDepth")
+def space_to_depth(site: Site, x: Tensor) -> Tensor:
+    block, (n, c, h, w) = int(site.get("blocksize")), x.shape
+    parts = x.reshape(n, c, h // block, block, w // block, block)
+    turn = (0, 3, 5, 1, 2, 4) if site.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    return parts.permute(turn).reshape(n, c * block * block, h // block, w // block)

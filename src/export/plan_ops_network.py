@@ -363,6 +363,38 @@ def resize(site: Site, x: Tensor, roi: Tensor | None = None, scales: Tensor | No
     return x
 
 
+@op("GridSample")
+def grid_sample(site: Site, x: Tensor, grid: Tensor) -> Tensor:
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(site.get("mode", "linear"), site.get("mode"))
+    return functional.grid_sample(x, grid, mode, site.get("padding_mode", "zeros"), bool(site.get("align_corners", 0)))
+
+
+@op("AffineGrid")
+def affine_grid(site: Site, theta: Tensor, sizes: Tensor) -> Tensor:
+    """This rank's part of each image's grid."""
+    whole = [theta.shape[0], *(int(n) for n in sizes.tolist()[1:])]
+    made = functional.affine_grid(theta, whole, bool(site.get("align_corners", 0)))
+    for d in range(1, made.ndim):
+        begin, end = site.result_boxes[0][d]
+        made = made.narrow(d, begin, end - begin)
+    return made
+
+
+@op("Col2Im")
+def columns_to_image(site: Site, x: Tensor, image: Tensor, block: Tensor) -> Tensor:
+    strides, dilations, low, high = _window(site, image.numel())
+    if low != high:
+        raise site.refuse("borders of two widths are not computed")
+    begin, end = site.boxes[0][2]  # blocks of other ranks add nothing here
+    columns = functional.pad(x, (begin, site.shapes[0][2] - end))
+    return functional.fold(columns, image.tolist(), block.tolist(), dilations, low, strides)
+
+
+@op("Det")
+def determinant(site: Site, x: Tensor) -> Tensor:
+    return torch.linalg.det(x)
+
+
 # Losses.
 
 

@@ -111,6 +111,49 @@ class Resized(torch.nn.Module):
                 other(y[:, :, 0], size=11, mode="linear"))
 
 
+class Recurring(torch.nn.Module):
+    """Layers of each recurrent kind, in both directions and in one; their last states too."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.gru = torch.nn.LSTM(16, 8, 2, bidirectional=True), torch.nn.GRU(16, 8, batch_first=True)
+        self.rnn, self.relu = torch.nn.RNN(16, 8, bidirectional=True), torch.nn.RNN(16, 8, nonlinearity="relu", bias=False)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        other, last = self.rnn(y)
+        return y, h, c, self.gru(x.transpose(0, 1))[0], other, last, self.relu(other)[0]
+
+
+class Moved(torch.nn.Module):
+    """Images read where a learned map says, blocks of channels as pixels and back, and columns as images."""
+
+    def __init__(self):
+        super().__init__()
+        self.where, self.conv = torch.nn.Linear(16, 6), torch.nn.Conv2d(4, 16, 3, padding=1)
+
+    def forward(self, x, style):
+        other, y = torch.nn.functional, self.conv(x)
+        grid = other.affine_grid(self.where(style).view(-1, 2, 3), [8, 16, 5, 4], align_corners=False)
+        ways = [other.grid_sample(y, grid, mode, padding, corners) for mode, padding, corners in (
+            ("bilinear", "zeros", False), ("nearest", "border", True), ("bicubic", "reflection", False))]
+        columns = other.unfold(y, 2, stride=2)
+        return (*ways, other.pixel_unshuffle(other.pixel_shuffle(y, 2) * 2, 2), other.fold(columns, (8, 8), 2, stride=2))
+
+
+class Assorted(torch.nn.Module):
+    """Functions that few models have."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin, self.slope = torch.nn.Linear(16, 16), torch.nn.Parameter(torch.rand(16))
+
+    def forward(self, x, shift):
+        y, whole = self.lin(x), (x * 100).to(torch.int32)
+        return (torch.asinh(y), torch.acosh(1 + y.abs()), torch.atanh(torch.tanh(y)), torch.nn.functional.celu(y, 0.5),
+                torch.nn.functional.prelu(y, self.slope), torch.linalg.det(y.view(-1, 4, 4)), whole << shift, whole >> shift, y + torch.eye(16))
+
+
 class WithLoss(torch.nn.Module):
     """The model and one number that it is trained by."""
 
@@ -164,6 +207,11 @@ CASES = {
     "windowed step": (lambda: (Windowed(), (torch.randn(8, 12, 16),)), "--loss mse:output:0", ("dp", "tp")),
     "biased step": (lambda: (Biased(), (torch.randn(8, 6, 16),)), "--loss mse:output:0", ("dp", "tp")),
     "resized": (lambda: (Resized(), (torch.randn(8, 3, 6, 8),)), "", [("x==", "S(0)", "B"), ("conv.weight==", "B", "S(0)")]),
+    "recurring": (lambda: (Recurring(), (torch.randn(5, 8, 16),)), "", [("x==", "S(1)", "B"), ("lstm.weight_hh_l0=", "S(0)", "B")]),
+    "recurring step": (lambda: (WithLoss(Recurring(), lambda made: sum(y.square().mean() for y in made)), (torch.randn(5, 8, 16),)),
+                       "--loss output:0", [("x==", "S(1)", "B")]),
+    "moved": (lambda: (Moved(), (torch.randn(8, 4, 8, 8), torch.randn(8, 16))), "", [("x==", "S(0)", "B"), ("conv.weight==", "B", "S(0)")]),
+    "assorted": (lambda: (Assorted(), (torch.randn(16, 16), torch.randint(0, 40, (16,)).to(torch.int32))), "", [("x==", "S(0)", "B"), ("lin.weight==", "B", "S(0)")]),
     "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
