@@ -88,8 +88,6 @@ bool IsEmpty(const AttributeValue& value) {
   return numbers != nullptr && numbers->empty();
 }
 
-bool IsConstantMode(const AttributeValue& value) { return value == AttributeValue(std::string("constant")); }
-
 bool SaysPads(const AttributeValue& value) {
   return value == AttributeValue(std::string("NOTSET")) || value == AttributeValue(std::string("VALID"));
 }
@@ -104,8 +102,7 @@ constexpr LimitedAttribute kLimited[] = {
     {"AveragePool", "auto_pad", SaysPads},   {"AveragePool", "ceil_mode", IsZero},
     {"AveragePool", "dilations", AreOnes},   {"Conv", "auto_pad", SaysPads},
     {"ConvTranspose", "auto_pad", SaysPads}, {"ConvTranspose", "output_shape", IsEmpty},
-    {"MaxPool", "auto_pad", SaysPads},       {"Pad", "mode", IsConstantMode},
-    {"Resize", "antialias", IsZero},         {"Resize", "exclude_outside", IsZero},
+    {"MaxPool", "auto_pad", SaysPads},
 };
 
 // Attention's operands are q, k, v, mask; what comes behind (kept keys, lengths, sinks) is not computed.
@@ -277,6 +274,7 @@ Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions& options) 
   made.files.push_back({"plan_ops_optimizer.py", std::string(PlanOpsOptimizerText())});
   made.files.push_back({"plan_ops_recurrent.py", std::string(PlanOpsRecurrentText())});
   made.files.push_back({"plan_reference.py", std::string(PlanReferenceText())});
+  made.files.push_back({"plan_resample.py", std::string(PlanResampleText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   made.report = Report(plan);
   AddParallelize(plan, options, made);

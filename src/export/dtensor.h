@@ -13,5 +13,6 @@ std::string_view PlanOpsNetworkText();    // plan_ops_network.py
 std::string_view PlanOpsOptimizerText();  // plan_ops_optimizer.py
 std::string_view PlanOpsRecurrentText();  // plan_ops_recurrent.py
 std::string_view PlanReferenceText();     // plan_reference.py
+std::string_view PlanResampleText();      // plan_resample.py, also of the program for JAX
 
 }  // namespace sbp

@@ -56,7 +56,9 @@ Result<std::string> TextOf(const Plan& plan) {
     return BadInput("the plan is of no model file, which its shardings could be written into");
   SBP_ASSIGN_OR_RETURN(std::string text, ReadFile(plan.model_path));
   if (!LooksLikeMlir(text)) {
-    return BadInput(StrCat(plan.model_path, ", the plan's model, is no text of StableHLO, which JAX runs"));
+    return BadInput(
+        StrCat(plan.model_path,
+               ", the plan's model, is no text of StableHLO, which JAX runs; --exact writes a program of any model"));
   }
   if (Fingerprint(text) != plan.model_fingerprint)
     return BadInput(StrCat(plan.model_path, " has changed since the plan was made of it"));
@@ -247,13 +249,14 @@ Result<PlanExport> WriteShardings(const Plan& plan, const std::string& text) {
 }
 
 Result<PlanExport> WriteForJax(const Plan& plan, const ExportOptions& options) {
+  if (options.exact) return WriteJaxProgram(plan);  // of any model: its text is not read
   SBP_ASSIGN_OR_RETURN(const std::string text, TextOf(plan));
-  if (!plan.options.train.empty() && !options.exact) {
+  if (!plan.options.train.empty()) {
     return BadInput(
         "the plan is of a training step that --train made, which the text has not: --exact writes the step itself, or "
         "plan the text of jax.value_and_grad");
   }
-  return options.exact ? WriteJaxProgram(plan) : WriteShardings(plan, text);
+  return WriteShardings(plan, text);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ std::string_view JaxAnnotatedText();     // jax_annotated.py
 std::string_view JaxExactText();         // jax_exact.py
 std::string_view JaxOpsText();           // jax_ops.py
 std::string_view JaxOpsCompositeText();  // jax_ops_composite.py: activations, norms, losses, optimizers
+std::string_view JaxOpsImageText();      // jax_ops_image.py: images of other sizes and forms
 std::string_view JaxOpsNetworkText();    // jax_ops_network.py: convolutions and pools
 std::string_view JaxRunText();           // jax_run.py, what both share
 

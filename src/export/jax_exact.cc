@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
+#include "export/dtensor.h"
 #include "export/exporter.h"
 #include "export/jax.h"
 #include "export/plan_table.h"
@@ -27,7 +28,7 @@ namespace {
 std::set<std::string, std::less<>> OpsOfJax() {
   std::set<std::string, std::less<>> ops;
   std::vector<std::string_view> lines;
-  for (const std::string_view text : {JaxOpsText(), JaxOpsCompositeText(), JaxOpsNetworkText()}) {
+  for (const std::string_view text : {JaxOpsText(), JaxOpsCompositeText(), JaxOpsImageText(), JaxOpsNetworkText()}) {
     for (const std::string_view line : Split(text, '\n')) lines.push_back(line);
   }
   for (const std::string_view line : lines) {
@@ -122,7 +123,9 @@ Result<PlanExport> WriteJaxProgram(const Plan& plan) {
   made.files.push_back({"load_plan.py", std::string(JaxExactText())});
   made.files.push_back({"jax_ops.py", std::string(JaxOpsText())});
   made.files.push_back({"jax_ops_composite.py", std::string(JaxOpsCompositeText())});
+  made.files.push_back({"jax_ops_image.py", std::string(JaxOpsImageText())});
   made.files.push_back({"jax_ops_network.py", std::string(JaxOpsNetworkText())});
+  made.files.push_back({"plan_resample.py", std::string(PlanResampleText())});
   made.files.push_back({"plan_run.py", std::string(JaxRunText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   return made;

@@ -123,13 +123,19 @@ def _many(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
 
 
 op("Abs")(_each(jnp.abs))
+op("Acos")(_each(jnp.arccos))
+op("Acosh")(_each(jnp.arccosh))
+op("Asin")(_each(jnp.arcsin))
+op("Asinh")(_each(jnp.arcsinh))
+op("Atan")(_each(jnp.arctan))
+op("Atanh")(_each(jnp.arctanh))
 op("Ceil")(_each(jnp.ceil))
 op("Cos")(_each(jnp.cos))
+op("Cosh")(_each(jnp.cosh))
 op("Erf")(_each(jax.scipy.special.erf))
 op("Exp")(_each(jnp.exp))
 op("Floor")(_each(jnp.floor))
 op("Identity", "sbp::Refetch")(_each(jnp.asarray))
-op("IsInf")(_each(jnp.isinf))
 op("IsNaN")(_each(jnp.isnan))
 op("Log")(_each(jnp.log))
 op("Neg")(_each(jnp.negative))
@@ -140,7 +146,9 @@ op("Round")(_each(jnp.round))
 op("Sigmoid")(_each(jax.nn.sigmoid))
 op("Sign")(_each(jnp.sign))
 op("Sin")(_each(jnp.sin))
+op("Sinh")(_each(jnp.sinh))
 op("Sqrt")(_each(jnp.sqrt))
+op("Tan")(_each(jnp.tan))
 op("Tanh")(_each(jnp.tanh))
 op("Add")(_each(jnp.add))
 op("And")(_each(jnp.logical_and))
@@ -163,6 +171,12 @@ op("Where")(_each(jnp.where))
 op("Xor")(_each(jnp.logical_xor))
 op("BitCast")(lambda site, x: lax.bitcast_convert_type(x, site.dtypes[0]))
 op("BitShift")(lambda site, x, by: (jnp.left_shift if site.get("direction") == "LEFT" else jnp.right_shift)(x, by))
+
+
+@op("IsInf")
+def is_infinite(site: Site, x: Array) -> Array:
+    above = jnp.isposinf(x) if site.get("detect_positive", 1) else jnp.zeros(x.shape, jnp.bool_)
+    return above | jnp.isneginf(x) if site.get("detect_negative", 1) else above
 
 
 @op("Div")
@@ -259,6 +273,26 @@ def reduce_prod(site: Site, x: Array, axes: Array | None = None) -> Array:
     return _reduce(jnp.prod, site, x, axes)
 
 
+@op("ReduceL1")
+def reduce_l1(site: Site, x: Array, axes: Array | None = None) -> Array:
+    return _reduce(jnp.sum, site, jnp.abs(x), axes)
+
+
+@op("ReduceL2")
+def reduce_l2(site: Site, x: Array, axes: Array | None = None) -> Array:
+    return jnp.sqrt(_reduce(jnp.sum, site, x * x, axes))
+
+
+@op("ReduceSumSquare")
+def reduce_sum_square(site: Site, x: Array, axes: Array | None = None) -> Array:
+    return _reduce(jnp.sum, site, x * x, axes)
+
+
+@op("ReduceLogSumExp")
+def reduce_log_sum_exp(site: Site, x: Array, axes: Array | None = None) -> Array:
+    return _reduce(jax.scipy.special.logsumexp, site, x, axes)
+
+
 def _whole(site: Site, axis: int) -> None:
     if site.operand(0).is_split(axis):
         raise site.refuse(f"dimension {axis} is split")
@@ -295,6 +329,12 @@ def expand(site: Site, x: Array, sizes: Array) -> Array:
     return jnp.broadcast_to(x, site.results[0].local())
 
 
+@op("EyeLike")
+def eye_like(site: Site, x: Array) -> Array:
+    rows, columns = (site.results[0].begin(d) + jnp.arange(site.results[0].local()[d]) for d in (0, 1))
+    return (columns[None] - rows[:, None] == site.get("k", 0)).astype(site.dtypes[0])
+
+
 @op("Transpose")
 def transpose(site: Site, x: Array) -> Array:
     return jnp.transpose(x, site.get("perm"))
@@ -325,15 +365,21 @@ def slice_(site: Site, x: Array, starts: Array, ends: Array, axes: Array | None 
 
 @op("Pad")
 def pad(site: Site, x: Array, pads: Array, value: Array | None = None, axes: Array | None = None) -> Array:
-    if site.get("mode", "constant") != "constant":
-        raise site.refuse("only borders of a constant are made")
-    given, dims = ints(site, pads) or [], ints(site, axes) or list(range(x.ndim))
+    given, dims, mode = ints(site, pads) or [], ints(site, axes) or list(range(x.ndim)), site.get("mode", "constant")
     widths = [(0, 0, 0)] * x.ndim
     for i, dim in enumerate(dims):
         widths[dim % x.ndim] = (given[i], given[i + len(dims)], 0)
         if widths[dim % x.ndim] != (0, 0, 0):
             _whole(site, dim % x.ndim)
-    return lax.pad(jnp.asarray(x), jnp.asarray(0 if value is None else value, x.dtype).reshape(()), widths)
+    if mode == "constant":
+        return lax.pad(jnp.asarray(x), jnp.asarray(0 if value is None else value, x.dtype).reshape(()), widths)
+    for dim, (low, high, _) in enumerate(widths):  # what lies at the ends is repeated
+        if (low, high) != (0, 0):
+            size, at = x.shape[dim], numpy.arange(-low, x.shape[dim] + high)
+            turned = at % max(2 * (size - 1), 1)
+            place = {"reflect": numpy.minimum(turned, 2 * (size - 1) - turned), "edge": at.clip(0, size - 1)}.get(mode, at % size)
+            x = jnp.take(x, place, axis=dim)
+    return x
 
 
 @op("Range")

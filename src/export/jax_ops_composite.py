@@ -38,6 +38,46 @@ def gelu(site: Site, x: Array) -> Array:
     return jax.nn.gelu(x, approximate=site.get("approximate", "none") == "tanh")
 
 
+@op("Elu")
+def elu(site: Site, x: Array) -> Array:
+    return jax.nn.elu(x, site.get("alpha", 1.0))
+
+
+@op("Celu")
+def celu(site: Site, x: Array) -> Array:
+    return jax.nn.celu(x, site.get("alpha", 1.0))
+
+
+@op("Selu")
+def selu(site: Site, x: Array) -> Array:
+    return site.get("gamma", 1.0507010221481323) * jax.nn.elu(x, site.get("alpha", 1.6732631921768188))
+
+
+@op("LeakyRelu")
+def leaky_relu(site: Site, x: Array) -> Array:
+    return jnp.where(x < 0, x * site.get("alpha", 0.01), x)
+
+
+@op("PRelu")
+def parametric_relu(site: Site, x: Array, slope: Array) -> Array:
+    return jnp.where(x < 0, x * slope, x)
+
+
+@op("HardSigmoid")
+def hard_sigmoid(site: Site, x: Array) -> Array:
+    return jnp.clip(x * site.get("alpha", 0.2) + site.get("beta", 0.5), 0, 1)
+
+
+@op("HardSwish")
+def hard_swish(site: Site, x: Array) -> Array:
+    return jax.nn.hard_swish(x)
+
+
+@op("Mish")
+def mish(site: Site, x: Array) -> Array:
+    return jax.nn.mish(x)
+
+
 @op("Softplus")
 def softplus(site: Site, x: Array) -> Array:
     return jax.nn.softplus(x)
@@ -85,14 +125,19 @@ def rms_norm(site: Site, x: Array, w: Array) -> Array:
 
 
 @op("BatchNormalization")
-def batch_norm(site: Site, x: Array, scale: Array, b: Array, mean: Array, var: Array) -> Array:
-    if site.get("training_mode", 0):
-        raise site.refuse("statistics of a batch are not computed")
-
+def batch_norm(site: Site, x: Array, scale: Array, b: Array, mean: Array, var: Array) -> Any:
     def column(v: Array) -> Array:
         return v.reshape([-1] + [1] * (x.ndim - 2))
 
-    return (x - column(mean)) * column(scale * lax.rsqrt(var + site.get("epsilon", 1e-5))) + column(b)
+    epsilon, keep = site.get("epsilon", 1e-5), site.get("momentum", 0.9)
+    if not site.get("training_mode", 0):
+        return (x - column(mean)) * column(scale * lax.rsqrt(var + epsilon)) + column(b)
+    over = tuple(d for d in range(x.ndim) if d != 1)
+    for dim in over:
+        _whole_axis(site, dim)
+    own, spread = x.mean(over), x.var(over)
+    y = (x - column(own)) * column(scale * lax.rsqrt(spread + epsilon)) + column(b)
+    return _written(site, y, mean * keep + own * (1 - keep), var * keep + spread * (1 - keep), own, lax.rsqrt(spread + epsilon))
 
 
 @op("Softmax")

@@ -156,6 +156,18 @@ def global_pool(site: Site, x: Array) -> Array:
     return reduce(x, axis=tuple(range(2, x.ndim)), keepdims=True)
 
 
+@op("GroupNormalization", "InstanceNormalization")
+def group_norm(site: Site, x: Array, scale: Array, bias: Array) -> Array:
+    """Of an instance each channel is a group; of channels a device has whole groups."""
+    channels = site.operand(0).shape[1]
+    groups = site.get("num_groups", channels) * x.shape[1] // channels
+    wide = (x if x.dtype == jnp.float64 else x.astype(jnp.float32)).reshape(x.shape[0], groups, -1)
+    off = wide - wide.mean(-1, keepdims=True)
+    made = off * lax.rsqrt((off * off).mean(-1, keepdims=True) + site.get("epsilon", 1e-5))
+    column = [-1] + [1] * (x.ndim - 2)
+    return made.reshape(x.shape).astype(x.dtype) * scale.reshape(column) + bias.reshape(column)
+
+
 # Attention.
 
 

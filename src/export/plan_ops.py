@@ -408,14 +408,25 @@ def slice_(site: Site, x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor | N
 
 @op("Pad")
 def pad(site: Site, x: Tensor, pads: Tensor, value: Tensor | None = None, axes: Tensor | None = None) -> Tensor:
-    if site.get("mode", "constant") != "constant":
-        raise site.refuse("only borders of a constant are made")
-    given, dims = ints(pads) or [], ints(axes) or list(range(x.ndim))
+    given, dims, mode = ints(pads) or [], ints(axes) or list(range(x.ndim)), site.get("mode", "constant")
     widths = [0] * (2 * x.ndim)
     for i, dim in enumerate(dims):  # torch names the last dimension first
         last = 2 * (x.ndim - 1 - dim % x.ndim)
         widths[last], widths[last + 1] = given[i], given[i + len(dims)]
-    return functional.pad(x, widths, value=0.0 if value is None else float(value))
+    if mode == "constant":
+        return functional.pad(x, widths, value=0.0 if value is None else float(value))
+    for dim, low, high in zip(reversed(range(x.ndim)), widths[::2], widths[1::2]):
+        if (low, high) != (0, 0):  # of a whole dimension: what lies at its ends is repeated
+            x = x.index_select(dim, _bordered(mode, torch.arange(-low, x.shape[dim] + high), x.shape[dim]))
+    return x
+
+
+def _bordered(mode: str, at: Tensor, size: int) -> Tensor:
+    """Which elements stand at positions that may lie outside."""
+    if mode == "reflect":
+        at = at.remainder(max(2 * (size - 1), 1))
+        return torch.minimum(at, 2 * (size - 1) - at)
+    return at.clamp(0, size - 1) if mode == "edge" else at.remainder(size)
 
 
 @op("Split")

@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional
 
 from plan_ops import Results, Site, Tensor, op
+from plan_resample import Unknown, scales_of, taps_of
 
 # Reading and writing at places. What lies in another rank's box contributes nothing.
 
@@ -306,59 +307,27 @@ def average_pool(site: Site, x: Tensor) -> Tensor:
 # Other sizes.
 
 
-def _positions(site: Site, at: Tensor, size: int, made: int, scale: float) -> Tensor:
-    """Where elements of the result lie among those of the operand, along one dimension."""
-    mode = site.get("coordinate_transformation_mode", "half_pixel")
-    if mode == "align_corners":
-        return at * ((size - 1) / (made - 1)) if made > 1 else at * 0
-    if mode == "asymmetric":
-        return at / scale
-    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and made > 1):
-        return (at + 0.5) / scale - 0.5
-    if mode == "pytorch_half_pixel":
-        return at * 0
-    raise site.refuse(f"{mode} is not computed")
-
-
-def _taps(site: Site, x: Tensor) -> list[tuple[Tensor, Tensor | None]]:
-    """Which elements around each position are read, and their weights; None: 1."""
-    mode, low = site.get("mode", "nearest"), x.floor()
-    if mode == "nearest":
-        halves = {"floor": low, "ceil": x.ceil(), "round_prefer_floor": (x - 0.5).ceil(), "round_prefer_ceil": (x + 0.5).floor()}
-        return [(halves[site.get("nearest_mode", "round_prefer_floor")], None)]
-    near = x - low
-    if mode == "linear":
-        return [(low, 1 - near), (low + 1, near)]
-    a = site.get("cubic_coeff_a", -0.75)
-
-    def inner(d: Tensor) -> Tensor:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def outer(d: Tensor) -> Tensor:
-        return (((d - 5) * d + 8) * d - 4) * a
-
-    return [(low - 1, outer(near + 1)), (low, inner(near)), (low + 1, inner(1 - near)), (low + 2, outer(2 - near))]
-
-
 @op("Resize")
 def resize(site: Site, x: Tensor, roi: Tensor | None = None, scales: Tensor | None = None, sizes: Tensor | None = None) -> Tensor:
-    if site.get("antialias", 0) or site.get("exclude_outside", 0):
-        raise site.refuse("antialias and exclude_outside are not computed")
-    axes = [d % x.ndim for d in site.get("axes") or range(x.ndim)]
-    named = {} if scales is None or scales.numel() == 0 else dict(zip(axes, scales.tolist()))
-    for d in range(x.ndim):
+    named = None if scales is None or scales.numel() == 0 else scales.tolist()
+    each = scales_of(site.shapes[0], site.result_shapes[0], site.get("axes"), named)
+    for d, scale in enumerate(each):
         size, made, (begin, end) = site.shapes[0][d], site.result_shapes[0][d], site.result_boxes[0][d]
-        scale = named.get(d, made / size)
         if size == made and scale == 1:
             continue
-        places = _positions(site, torch.arange(begin, end, dtype=torch.float64), size, made, scale)
-        parts = []
-        for at, weight in _taps(site, places):
-            own = at.clamp(0, size - 1).to(torch.int64) - site.boxes[0][d][0]
-            if bool(((own < 0) | (own >= x.shape[d])).any()):
-                raise site.refuse("elements of other ranks are read")
-            part = x.index_select(d, own)
-            parts.append(part if weight is None else part * weight.to(x.dtype).reshape([-1] + [1] * (x.ndim - 1 - d)))
+        try:
+            taps = taps_of(site.get, size, made, scale)[begin:end]
+        except Unknown as unknown:
+            raise site.refuse(str(unknown)) from unknown
+        places = torch.tensor([[i for i, _ in row] for row in taps]).reshape(end - begin, -1) - site.boxes[0][d][0]
+        weights = torch.tensor([[w for _, w in row] for row in taps], dtype=torch.float64).reshape(end - begin, -1)
+        if bool(((places < 0) | (places >= x.shape[d])).any()):
+            raise site.refuse("elements of other ranks are read")
+        if site.get("mode", "nearest") == "nearest":
+            x = x.index_select(d, places[:, 0])
+            continue
+        column = [-1] + [1] * (x.ndim - 1 - d)
+        parts = [x.index_select(d, at) * w.to(x.dtype).reshape(column) for at, w in zip(places.T, weights.T)]
         x = sum(parts[1:], start=parts[0])
     return x
 

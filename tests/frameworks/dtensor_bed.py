@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch.testing._internal.distributed import multi_threaded_pg
 from torch.utils._python_dispatch import TorchDispatchMode
 
-MODULES = ("plan_moves", "plan_ops", "plan_ops_network", "plan_ops_optimizer", "plan_ops_recurrent", "plan_check", "plan_reference", "apply_plan")
+MODULES = ("plan_moves", "plan_resample", "plan_ops", "plan_ops_network", "plan_ops_optimizer", "plan_ops_recurrent", "plan_check", "plan_reference", "apply_plan")
 KINDS = {"all_gather_into_tensor": "all-gather", "all_reduce": "all-reduce", "reduce_scatter_tensor": "reduce-scatter",
          "all_to_all_single": "all-to-all"}
 # Bytes that a rank of n sends of its operand, as plans count them.

@@ -212,6 +212,8 @@ CASES = {
                        "--loss output:0", [("x==", "S(1)", "B")]),
     "moved": (lambda: (Moved(), (torch.randn(8, 4, 8, 8), torch.randn(8, 16))), "", [("x==", "S(0)", "B"), ("conv.weight==", "B", "S(0)")]),
     "assorted": (lambda: (Assorted(), (torch.randn(16, 16), torch.randint(0, 40, (16,)).to(torch.int32))), "", [("x==", "S(0)", "B"), ("lin.weight==", "B", "S(0)")]),
+    "calls": (lambda: (MODELS.Calls(MODELS.CALLS), MODELS.call_inputs()), "", [("c=", "P(sum)", "S(3)")]),
+    "more calls": (lambda: (MODELS.Calls(MODELS.MORE_CALLS), MODELS.call_inputs()), "", [("c=", "P(sum)", "S(3)")]),
     "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
