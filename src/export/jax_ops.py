@@ -301,9 +301,9 @@ def _whole(site: Site, axis: int) -> None:
 
 def _arg(function: Callable[..., Array], site: Site, x: Array) -> Array:
     _whole(site, site.axis(0))
-    if site.get("select_last_index", 0):
-        raise site.refuse("the last of equal ones is not found")
-    return function(x, axis=site.axis(0), keepdims=bool(site.get("keepdims", 1)))
+    last = bool(site.get("select_last_index", 0))
+    at = function(jnp.flip(x, site.axis(0)) if last else x, axis=site.axis(0), keepdims=bool(site.get("keepdims", 1)))
+    return x.shape[site.axis(0)] - 1 - at if last else at
 
 
 @op("ArgMax")

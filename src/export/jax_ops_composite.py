@@ -38,6 +38,16 @@ def gelu(site: Site, x: Array) -> Array:
     return jax.nn.gelu(x, approximate=site.get("approximate", "none") == "tanh")
 
 
+op("sbp::BesselI0e")(lambda site, x: jax.scipy.special.i0e(x))
+op("sbp::BesselI1e")(lambda site, x: jax.scipy.special.i1e(x))
+op("com.microsoft::Inverse")(lambda site, x: jnp.linalg.inv(x))
+op("Det")(lambda site, x: jnp.linalg.det(x))
+op("sbp::Digamma")(lambda site, x: jax.scipy.special.digamma(x))
+op("sbp::ErfInv")(lambda site, x: jax.scipy.special.erfinv(x))
+op("sbp::LogGamma")(lambda site, x: jax.scipy.special.gammaln(x))
+op("sbp::Trigamma")(lambda site, x: jax.scipy.special.polygamma(1, x))
+
+
 @op("Elu")
 def elu(site: Site, x: Array) -> Array:
     return jax.nn.elu(x, site.get("alpha", 1.0))

@@ -364,6 +364,11 @@ def determinant(site: Site, x: Tensor) -> Tensor:
     return torch.linalg.det(x)
 
 
+@op("com.microsoft::Inverse")
+def inverse(site: Site, x: Tensor) -> Tensor:
+    return torch.linalg.inv(x)
+
+
 # Losses.
 
 
