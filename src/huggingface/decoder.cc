@@ -72,7 +72,9 @@ std::string WriteLayer(const Decoder& decoder, const LayerKind& layer, const std
 std::string WriteEmbedding(const Decoder& decoder, ModuleWriter& writer) {
   writer.Enter("model/embed_tokens");
   const std::string table = writer.Parameter("weight", {decoder.vocabulary, decoder.hidden});
-  std::string x = writer.Op("Gather", "embedding", {table, "input_ids"});
+  AttributeList attributes;
+  if (decoder.padding) attributes.push_back({"padding_idx", *decoder.padding});
+  std::string x = writer.Op("Gather", "embedding", {table, "input_ids"}, attributes);
   if (decoder.embedding_scale) {
     x = writer.Op("Mul", "scaled", {x, writer.Number(*decoder.embedding_scale, decoder.dtype)});
   }
@@ -118,6 +120,20 @@ std::string WriteActivation(const Activation& activation, const std::string& x, 
   return y;
 }
 
+namespace {
+
+// pad_token_id is the padding_idx of torch's embedding, which counts negative ones from the end, and has none that it
+// refuses.
+std::optional<int64_t> ReadPadding(const Config& config, std::optional<int64_t> fallback, int64_t rows) {
+  const Json* value = config.Find("pad_token_id");
+  std::optional<int64_t> row = config.Contains("pad_token_id") ? std::nullopt : fallback;
+  if (value != nullptr && value->is_number_integer()) row = value->get<int64_t>();
+  if (!row || *row < -rows || *row >= rows) return std::nullopt;
+  return *row < 0 ? *row + rows : *row;
+}
+
+}  // namespace
+
 Decoder ReadCommon(Config& config, const CommonDefaults& defaults) {
   Decoder decoder;
   decoder.dtype = config.ElementType();
@@ -136,6 +152,7 @@ Decoder ReadCommon(Config& config, const CommonDefaults& defaults) {
   }
   decoder.epsilon = config.Number("rms_norm_eps", defaults.epsilon);
   decoder.tied = config.Flag("tie_word_embeddings", defaults.tied);
+  decoder.padding = ReadPadding(config, defaults.padding, decoder.vocabulary);
   decoder.activation = ReadActivation(config, defaults.activation_key, defaults.activation);
   config.ReadQuantization();
   config.RefuseIfSet("use_bidirectional_attention");

@@ -72,6 +72,7 @@ struct Decoder {
   bool norms_behind = false;  // attention and MLP have norms before and behind them
   bool qk_norms = false;      // of each head
   std::optional<double> score_scale, score_cap, logit_cap, embedding_scale;
+  std::optional<int64_t> padding;  // the row of the embedding that learns nothing from where it is looked up
   std::vector<Rope> ropes;
   std::vector<LayerKind> layers;
   std::optional<LatentAttention> latent;
@@ -86,6 +87,7 @@ struct CommonDefaults {
   bool has_head_size = true;  // else head_dim is not asked for
   double epsilon = 1e-6;
   bool tied = false;
+  std::optional<int64_t> padding;  // pad_token_id
   std::string_view activation_key = "hidden_act", activation = "silu";
 };
 // The keys that all these families have: sizes, layers (none has a window), epsilon, activation. Errors stay with

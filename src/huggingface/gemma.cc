@@ -17,6 +17,7 @@ constexpr CommonDefaults kGemmaDefaults{.vocabulary = 256'000,
                                         .kv_heads = 16,
                                         .head_size = 256,
                                         .tied = true,
+                                        .padding = 0,
                                         .activation = "gelu_pytorch_tanh"};
 
 }  // namespace

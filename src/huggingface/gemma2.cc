@@ -20,6 +20,7 @@ Decoder ReadGemmaWithCaps(Config& config, int64_t vocabulary, std::optional<doub
                                         .kv_heads = 4,
                                         .head_size = 256,
                                         .tied = true,
+                                        .padding = 0,
                                         .activation_key = "hidden_activation",
                                         .activation = "gelu_pytorch_tanh"});
   decoder.unit_offset = decoder.norms_behind = true;

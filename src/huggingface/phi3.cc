@@ -10,7 +10,8 @@
 namespace sbp::huggingface {
 
 Result<Graph> ReadPhi3(Config& config) {
-  Decoder decoder = ReadCommon(config, {.vocabulary = 32'064, .hidden = 3072, .feed_forward = 8192, .epsilon = 1e-5});
+  Decoder decoder = ReadCommon(
+      config, {.vocabulary = 32'064, .hidden = 3072, .feed_forward = 8192, .epsilon = 1e-5, .padding = 32'000});
   decoder.fused = true;
   ReadWindow(config, std::nullopt, decoder);
   decoder.ropes = {ReadRope(config, {.theta = 10'000,

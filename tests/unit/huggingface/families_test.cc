@@ -134,6 +134,34 @@ TEST(FamiliesTest, ATiedHeadIsTheEmbedding) {
   }
 }
 
+// The row of padding, -1: none.
+int64_t PaddingOf(const std::string& config) {
+  const Result<Graph> graph = ReadConfig(config, "c");
+  EXPECT_TRUE(graph.ok()) << config << graph.status().message();
+  for (const Op& op : graph->ops) {
+    if (graph->type_of(op) != "Gather") continue;
+    const AttributeValue* row = op.attributes->Find("padding_idx");
+    return row == nullptr ? -1 : std::get<int64_t>(*row);
+  }
+  ADD_FAILURE() << "no embedding";
+  return -1;
+}
+
+// As transformers hands pad_token_id to torch's embedding; GPT-2 does not.
+TEST(FamiliesTest, PaddingLearnsNothingFromWhereItIsLookedUp) {
+  const auto of = [](std::string_view family, std::string_view more) {
+    return PaddingOf(StrCat(R"({"model_type":")", family, R"(","num_hidden_layers":1,"vocab_size":40)", more, "}"));
+  };
+  EXPECT_EQ(of("llama", ""), -1);
+  EXPECT_EQ(of("llama", R"(,"pad_token_id":3)"), 3);
+  EXPECT_EQ(of("llama", R"(,"pad_token_id":-1)"), 39);
+  EXPECT_EQ(of("llama", R"(,"pad_token_id":40)"), -1);
+  EXPECT_EQ(of("gemma", ""), 0);
+  EXPECT_EQ(of("gemma2", R"(,"pad_token_id":null)"), -1);
+  EXPECT_EQ(of("gpt2", R"(,"pad_token_id":3)"), -1);
+  EXPECT_EQ(PaddingOf(R"({"model_type":"phi3","num_hidden_layers":1})"), 32'000);
+}
+
 TEST(FamiliesTest, WhatCannotBeReadSaysWhichKeyAndWhy) {
   EXPECT_THAT(ErrorOf("{"), HasSubstr(":1:2: not valid JSON"));
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("expected a JSON object"));
