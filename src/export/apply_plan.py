@@ -114,6 +114,8 @@ class ShardedProgram:
     def _load(self, name: str, tensor: Any, given: Mapping[str, Any]) -> None:
         source = tensor.get("part", {}).get("whole", name)
         value = given.get(source)
+        if (value is None or value.is_meta) and not ("values" in tensor or "grid" in tensor):
+            raise ValueError(f"{name} has no value: the program holds none of {source}, and `state` does not give it")
         if value is None:
             self.values[name] = self._own(_literal(tensor), name)
             return

@@ -155,7 +155,16 @@ Status CheckOps(const Plan& plan) {
   return BadInput(StrCat("the program for DTensors does not compute ", text));
 }
 
+bool HasValue(const Tensor& tensor) { return tensor.literal || tensor.strided || tensor.data || tensor.part; }
+
+// Was the model exported with weights of the meta device? Then `state` gives them.
+bool IsOfMetaWeights(const Graph& graph) {
+  return std::ranges::none_of(graph.tensors,
+                              [](const Tensor& t) { return t.role == TensorRole::kParameter && t.data; });
+}
+
 Status CheckTensors(const Plan& plan) {
+  const bool is_of_meta = IsOfMetaWeights(plan.graph);
   for (const Tensor& tensor : plan.graph.tensors) {
     if (tensor.type.kind != ValueKind::kTensor || !tensor.type.is_static())
       return BadInput(StrCat(Quote(tensor.name), " is no tensor of known sizes, which DTensors are"));
@@ -163,8 +172,7 @@ Status CheckTensors(const Plan& plan) {
     if (PlanOpsText().find(dtype) == std::string_view::npos)
       return BadInput(
           StrCat(Quote(tensor.name), " is of type ", DTypeName(tensor.type.dtype), ", which torch has not"));
-    const bool has_value = tensor.literal || tensor.strided || tensor.data || tensor.part;
-    if (tensor.role == TensorRole::kParameter && !has_value)
+    if (tensor.role == TensorRole::kParameter && !is_of_meta && !HasValue(tensor))
       return BadInput(StrCat("the constant ", Quote(tensor.name), " is not in the model, and too large for the plan"));
   }
   return OkStatus();
@@ -225,6 +233,12 @@ std::vector<std::string> Report(const Plan& plan) {
     report.push_back(StrCat("the step computes in ", type,
                             ", what it is compared with as the model does: they differ by ", type,
                             "'s rounding (apply_plan.py --tolerance)"));
+  }
+  const auto lacks = [](const Tensor& t) { return t.role == TensorRole::kParameter && !HasValue(t); };
+  if (const int64_t count = std::ranges::count_if(plan.graph.tensors, lacks); count > 0) {
+    report.push_back(StrCat("the model has no values of ", count, count == 1 ? " parameter, " : " parameters, first ",
+                            Quote(std::ranges::find_if(plan.graph.tensors, lacks)->name),
+                            ": apply(..., state=) takes them"));
   }
   if (!TrainingFlag(plan, "train-mode").empty()) {
     report.emplace_back(

@@ -295,12 +295,23 @@ class Folder {
     folded.regathers = regathered > 0 && 2 * regathered >= gathered;
     for (size_t p = 0; p < stages.size(); ++p) {
       if (stages[p] < 0 || stages[p] == folded.zero) continue;
+      if (stages[p] == 0 && IsTooSmall(p, axis)) {
+        fold_.whole.push_back({fold_.parameters[p].name, StrCat("lies whole over ", plan_.mesh.axes[axis].name,
+                                                                ", of which it has no dimension as long")});
+        continue;
+      }
       Reject(p, StrCat("follows ZeRO's stage ", stages[p], " over ", plan_.mesh.axes[axis].name, ", most parameters ",
                        folded.zero));
     }
     if (folded.use == AxisUse::kIdle && folded.zero > 0) {
       fold_.unfolded.push_back({plan_.mesh.axes[axis].name, "parameters are split over it, and no input is"});
     }
+  }
+
+  // No dimension gives each rank an element: frameworks split it as others, some ranks hold nothing.
+  bool IsTooSmall(size_t p, int axis) const {
+    return std::ranges::all_of(plan_.graph.tensor(fold_.parameters[p].id).type.shape,
+                               [&](int64_t size) { return size < plan_.mesh.size(axis); });
   }
 
   bool IsRegathered(size_t p, int axis) const {

@@ -289,6 +289,32 @@ def run_case(planner, folder, name, mesh, flags):
     return error <= TOLERANCE and not other, count
 
 
+def is_meta_right(planner, folder):
+    """A model without values is planned, and takes those of another as `state`."""
+    real, inputs = regression()
+    with torch.device("meta"):
+        empty = MODELS.Regression()
+    torch.export.save(torch.export.export(empty, tuple(i.to("meta") for i in inputs)), folder / "meta.pt2")
+    bed.run_planner(planner, "infer", folder / "meta.pt2", "--mesh", "data=2", "-o", folder / "plan.json")
+    bed.run_planner(planner, "export", "--to", "dtensor", folder / "plan.json", "-o", folder / "out")
+    apply_plan, program = bed.load_exported(folder / "out"), torch.export.load(folder / "meta.pt2")
+    table = apply_plan.read_table()
+
+    def work(rank):
+        mesh, refused = apply_plan.make_mesh(table), False
+        try:
+            apply_plan.apply(program, mesh, table)
+        except ValueError as error:
+            refused = "has no value" in str(error)
+        sharded = apply_plan.apply(program, mesh, table, real.state_dict())
+        made = sharded.run(dict(zip(table["inputs"], inputs)))
+        return float((made["mse_loss"].full_tensor() - real(*inputs)).abs().max()) if refused else math.inf
+
+    error = max(bed.run_ranks(2, work))
+    print(f"meta: error {error:.1e}", flush=True)
+    return error <= TOLERANCE
+
+
 def main():
     passed, collectives = True, 0
     only = sys.argv[2:] or list(CASES)
@@ -308,6 +334,9 @@ def main():
                 error = error_of_graph(apply_plan, torch.export.load(Path(folder) / f"{name}.pt2"), module, inputs)
                 print(f"{name}: the unsharded graph is {error:.1e} from autograd", flush=True)
                 passed = passed and error <= TOLERANCE
+    if only == list(CASES):
+        with tempfile.TemporaryDirectory() as folder:
+            passed = is_meta_right(sys.argv[1], Path(folder)) and passed
     sys.exit(0 if passed and collectives > 0 else 1)
 
 

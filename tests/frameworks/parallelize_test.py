@@ -124,6 +124,17 @@ class Mlp(nn.Module):
         return self.net(x)
 
 
+class OneNumber(nn.Module):
+    """Its last bias is too short for each data rank to have a part."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    def forward(self, x):
+        return self.net(x)
+
+
 class Root(nn.Sequential):
     """Its layers are at the root: 0, 1, 2."""
 
@@ -198,6 +209,7 @@ def tokens():
 CASES = {
     "mlp": (Mlp, lambda: torch.randn(16, 8), "mse", "dp", "tp", "CR"),
     "root": (Root, lambda: torch.randn(16, 8), "mse", "fsdp", "tp", "CR"),
+    "one number": (OneNumber, lambda: torch.randn(16, 8), "mse", "zero3", "tp", "CR"),
     "gpt": (Gpt, tokens, "cross-entropy", "dp", "tp", "CCCRCR" * 2 + "C"),
     "llama": (Llama, tokens, "cross-entropy", "fsdp", "tp", "CCCRCCR" * 2 + "C"),
     "llama by sequence": (Llama, tokens, "cross-entropy", "fsdp", "sp", "CCCRCCR" * 2 + "C"),
@@ -221,8 +233,8 @@ def pins(name):
     found = ["x==(S(0), B)"] if rank == 1 else ["tokens==(S(0), B)", "embedding<-(S(0), P(sum))"]
     behind = {"gpt": "/p"}.get(name, "")  # what the product is called in front of its bias
     found += [f"linear{f'_{i}' if i else ''}{behind if kind == 'R' else ''}<-{written[kind]}" for i, kind in enumerate(products)]
-    if model == "sp":
-        found.append("add*==(S(0), S(1))")
+    if rank == 2:  # sums between layers
+        found.append("add*==(S(0), S(1))" if model == "sp" else "add*==(S(0), B)")
     return [word for pin in found for word in ("--pin", pin)]
 
 
@@ -263,13 +275,16 @@ def loss_of(name, made, target):
 
 
 def target_of(name):
-    return torch.randn(16, 4) if CASES[name][2] == "mse" else tokens()
+    width = 1 if CASES[name][0] is OneNumber else 4
+    return torch.randn(16, width) if CASES[name][2] == "mse" else tokens()
 
 
 def parts_differ(table, name, parameter):
     """Is a parameter held in parts of other sizes than the plan has it?"""
     planned = table["tensors"][name]
     sizes = list(planned["shape"])
+    if sizes == [1]:
+        return ""  # one rank of fully_shard has all of it
     for ranks, dim in zip((2, 4), re.findall(r"S\((\d+)\)|B", planned["layout"])):
         if dim:
             sizes[int(dim)] //= ranks
