@@ -84,11 +84,13 @@ Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest&
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt-inputs", request.wrt_inputs, TensorRole::kInput));
   const std::vector<bool> trainable = request.trains() ? FindTrainable(graph) : std::vector<bool>();
   const bool tells_constants = TellsConstants(graph);
+  const std::vector<bool> buffers = FindBuffers(graph);
   std::vector<TensorId> targets;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     if (!HasDerivative(tensor.type) || tensor.role == TensorRole::kActivation) continue;
     if (request.wrt.empty() && tensor.literal != nullptr && tells_constants) continue;
+    if (request.wrt.empty() && buffers[t]) continue;
     const bool is_parameter = tensor.role == TensorRole::kParameter;
     bool wanted = is_parameter ? (request.wrt.empty() || MatchesAny(request.wrt, tensor.name)) &&
                                      !MatchesAny(request.freeze, tensor.name)

@@ -11,6 +11,7 @@
 #include "base/dtype.h"
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/producers.h"
 
 namespace sbp {
 namespace {
@@ -122,11 +123,12 @@ std::vector<bool> FindAngles(const Graph& graph) {
 
 std::vector<bool> FindTrainable(const Graph& graph) {
   const std::vector<bool> angles = FindAngles(graph), positions = FindPositions(graph);
+  const std::vector<bool> buffers = FindBuffers(graph);
   std::vector<bool> trainable(graph.tensors.size(), false);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    trainable[t] = tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) && tensor.type.rank() > 0 &&
-                   !angles[t] && !positions[t] && !IsMask(tensor);
+    trainable[t] = !buffers[t] && tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) &&
+                   tensor.type.rank() > 0 && !angles[t] && !positions[t] && !IsMask(tensor);
   }
   for (const Op& op : graph.ops) {
     if (graph.type_of(op) != "BatchNormalization") continue;

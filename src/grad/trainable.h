@@ -11,8 +11,8 @@ namespace sbp {
 // Per tensor: a float parameter that training would change. Not: numbers of rank 0 (exponents, epsilons, scales);
 // running statistics of BatchNormalization; tables of angles, from which sines and cosines are made; masks, which hold
 // an infinity or a number of 1e9 and more; positions, whose rows rise or fall in equal steps (eight numbers at least),
-// and numbers that are read with them alone (the slopes of ALiBi). A model file does not say which of its initializers
-// are weights.
+// and numbers that are read with them alone (the slopes of ALiBi); buffers, where the model says which they are. An
+// ONNX file does not say which of its initializers are weights.
 std::vector<bool> FindTrainable(const Graph& graph);
 
 }  // namespace sbp

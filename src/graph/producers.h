@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -12,6 +13,12 @@ inline constexpr std::string_view kProducerName = "producer_name";
 inline constexpr std::string_view kTorchProducer = "torch.export";  // a .pt2 file
 inline constexpr std::string_view kStableHloProducer = "stablehlo";
 inline constexpr std::string_view kConfigProducer = "config.json of Hugging Face";
+
+// A key of Graph::metadata, once for each: a tensor of role kParameter that the program's signature calls no parameter
+// (a table of positions, running statistics), whose values are not in the graph.
+inline constexpr std::string_view kBufferName = "buffer";
+// By tensor: is it, or is it part of, such a buffer?
+std::vector<bool> FindBuffers(const Graph& graph);
 
 bool IsProducedBy(const Graph& graph, std::string_view producer);
 

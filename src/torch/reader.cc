@@ -129,7 +129,9 @@ class ModelReader {
                                                          static_cast<size_t>(stored->second.place->length)));
     }
     const TensorId id = builder_.AddParameter(name, type, std::move(literal));
-    if (has_values && !builder_.graph().tensor(id).literal) builder_.graph().tensor(id).data = stored->second.place;
+    if (builder_.graph().tensor(id).literal) return OkStatus();
+    if (has_values) builder_.graph().tensor(id).data = stored->second.place;
+    if (is_constant) builder_.graph().metadata.emplace_back(kBufferName, name);
     return OkStatus();
   }
 
