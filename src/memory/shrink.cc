@@ -83,8 +83,8 @@ class Shrinker {
       const bool of_copy = std::ranges::any_of(made, [&](const NdSbp* layout) { return *layout == transition.from; });
       made.push_back(&transition.to);
       if (of_copy) continue;
-      const auto runs = static_cast<uint32_t>(std::ranges::lower_bound(order.ops, order.transitions[i]) -
-                                              order.ops.begin());
+      const auto runs =
+          static_cast<uint32_t>(std::ranges::lower_bound(order.ops, order.transitions[i]) - order.ops.begin());
       Latest& latest = latest_[buffer_[transition.tensor.index()]];
       if (!latest.transition || runs > latest.runs) {
         latest.other = latest.transition ? latest.runs : 0;
@@ -109,10 +109,10 @@ class Shrinker {
 
   Plan& plan_;
   const Graph& graph_;
-  std::unordered_set<uint64_t> boxed_;               // UseKey of what reads a copy
-  std::vector<TensorId> buffer_;                     // per tensor
-  std::vector<uint32_t> free_from_;                  // per buffer: the first op in front of which ops read it no more
-  std::unordered_map<TensorId, Latest> latest_;      // per buffer
+  std::unordered_set<uint64_t> boxed_;           // UseKey of what reads a copy
+  std::vector<TensorId> buffer_;                 // per tensor
+  std::vector<uint32_t> free_from_;              // per buffer: the first op in front of which ops read it no more
+  std::unordered_map<TensorId, Latest> latest_;  // per buffer
 };
 
 }  // namespace

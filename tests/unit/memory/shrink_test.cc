@@ -60,7 +60,7 @@ TEST(ShrinkEarly, LeavesTheSmallerCopyWhileNobodyReads) {
   Plan plan = PlanOf({});
   const int64_t before = BytesDuring(plan, OpId(3));
   ASSERT_TRUE(ShrinkEarly(plan));
-  EXPECT_EQ(plan.transitions[1].ahead_of, OpId(2));  // behind b
+  EXPECT_EQ(plan.transitions[1].ahead_of, OpId(2));    // behind b
   EXPECT_FALSE(plan.transitions[0].ahead_of.valid());  // t is split as soon as it is there
   EXPECT_EQ(BytesDuring(plan, OpId(3)), before - (512 - 128));
 }

@@ -78,19 +78,35 @@ void ForEveryPrice(const ListedProblem& made, See see) {
                      [&](const Assignment& assignment) { see(PriceOf(made, assignment), assignment); });
 }
 
+// What the plan takes within the limit, where copies may take the place of tensors early; infinite: it does not fit.
+double SecondsWithin(const ListedProblem& made, const Assignment& assignment, int64_t limit) {
+  Plan plan;
+  plan.graph = *made.graph;
+  plan.mesh = made.problem.mesh;
+  plan.cluster = made.problem.boxing->cluster();
+  plan.options.memory_limit = limit;
+  const bool fits = Evaluate(made.problem, assignment, plan).ok();
+  EXPECT_TRUE(!fits || plan.memory.peak_bytes <= limit);
+  return fits ? plan.total.seconds() : INFINITY;
+}
+
 enum class Wanted { kReadersOnly, kDemands };
 
 void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool limited,
                            Wanted wanted = Wanted::kReadersOnly) {
   const Mesh mesh = *ParseMesh(mesh_text);
   std::mt19937 random(7);
-  int kept = 0, missed = 0;
+  int kept = 0, missed = 0, reached = 0;
   for (int i = 0; i < count; ++i) {
     ListedGraph graph = RandomGraph(random, num_ops);
     if (wanted == Wanted::kDemands) AddDemands(random, graph, mesh.num_axes());
     const ListedProblem made = MakeListedProblem(graph, mesh);
     std::vector<Priced> all;
-    ForEveryPrice(made, [&](const Priced& priced, const Assignment&) { all.push_back(priced); });
+    std::vector<Assignment> plans;
+    ForEveryPrice(made, [&](const Priced& priced, const Assignment& assignment) {
+      all.push_back(priced);
+      if (limited) plans.push_back(assignment);
+    });
     StrategyOptions options;
     options.values["objective"] = std::string("sum");
     if (limited) {  // halfway between the least peak and that of the fastest
@@ -101,12 +117,15 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
                              2;
     }
     double least = INFINITY;
-    for (const Priced& priced : all) {
-      if (!options.memory_limit || priced.peak <= *options.memory_limit) least = std::min(least, priced.seconds);
+    for (size_t p = 0; p < all.size(); ++p) {
+      const bool fits = !limited || all[p].peak <= *options.memory_limit;
+      least = std::min(least, fits ? all[p].seconds : SecondsWithin(made, plans[p], *options.memory_limit));
     }
     const Result<Assignment> found = OptimalStrategy().solve(made.problem, options);
     if (limited && !found.ok()) {
       EXPECT_EQ(found.status().code(), Code::kNoPlan) << found.status().message();
+      const bool is_proved = found.status().message().starts_with("no plan fits");
+      EXPECT_TRUE(!is_proved || std::isinf(least)) << mesh_text << " graph " << i;
       continue;
     }
     ASSERT_TRUE(found.ok()) << found.status().message();
@@ -120,17 +139,22 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
         if (!theirs.ok()) continue;
         EXPECT_GE(PriceOf(made, *theirs).seconds, least * (1 - 1e-9)) << other << " graph " << i;
       }
-    } else if (priced.peak <= *options.memory_limit) {
-      EXPECT_GE(priced.seconds, least * (1 - 1e-9));
+    } else {
+      const double within = SecondsWithin(made, *found, *options.memory_limit);
+      EXPECT_FALSE(std::isinf(within)) << mesh_text << " graph " << i << " does not keep the limit";
+      EXPECT_GE(within, least * (1 - 1e-9)) << mesh_text << " graph " << i;
       ++kept;
+      reached += within <= least * (1 + 1e-3);
     }
   }
   // Of three and more that want a tensor, as ends often are, two may want the same third layout: that is priced twice
   // in the network (layout_network.h), and a better plan may be missed. Never is one below the bound.
   EXPECT_LE(missed, wanted == Wanted::kDemands ? count / 20 : 1);
-  // Copies are half of the memory of graphs this small, and only priced: a plan that fits may be missed now and then.
+  // Copies are half of the memory of graphs this small, and only priced: a plan that fits may be missed now and then,
+  // and the best one more often.
   if (limited) {
     EXPECT_GE(kept, count * 9 / 10);
+    EXPECT_GE(reached, kept * 2 / 3);
   }
 }
 
@@ -183,15 +207,9 @@ TEST(Optimal, BoundsHoldWhereCopiesTakeThePlaceOfTensors) {
     options.memory_limit = low.peak - 1 + static_cast<int64_t>(random() % 12) * (high.peak - low.peak) / 32;
     double least = INFINITY;
     for (size_t p = 0; p < plans.size(); ++p) {
-      Plan plan;
-      plan.graph = *made.graph;
-      plan.mesh = made.problem.mesh;
-      plan.cluster = made.problem.boxing->cluster();
-      plan.options.memory_limit = options.memory_limit;
-      if (!Evaluate(made.problem, plans[p], plan).ok()) continue;
-      EXPECT_LE(plan.memory.peak_bytes, whole[p].peak);
-      fit_early += whole[p].peak > *options.memory_limit;
-      least = std::min(least, plan.total.seconds());
+      const double seconds = SecondsWithin(made, plans[p], *options.memory_limit);
+      fit_early += whole[p].peak > *options.memory_limit && !std::isinf(seconds);
+      least = std::min(least, seconds);
     }
     const Result<Assignment> found = OptimalStrategy().solve(made.problem, options);
     if (!found.ok()) {
@@ -200,12 +218,10 @@ TEST(Optimal, BoundsHoldWhereCopiesTakeThePlaceOfTensors) {
       continue;
     }
     EXPECT_LE(found->lower_bound_seconds, least * (1 + 1e-9)) << "graph " << i;
-    const double seconds = PriceOf(made, *found).seconds;
+    const double seconds = SecondsWithin(made, *found, *options.memory_limit);
+    EXPECT_FALSE(std::isinf(seconds)) << "graph " << i;
     EXPECT_GE(seconds, least * (1 - 1e-9)) << "graph " << i;
     reached += seconds <= least * (1 + 1e-9);
-    if (seconds > least * (1 + 1e-9))
-      printf("graph %d %g least %g bound %g limit %ld low %ld high %ld\n", i, seconds, least,
-             found->lower_bound_seconds, (long)*options.memory_limit, (long)low.peak, (long)high.peak);
     ++all;
   }
   EXPECT_GT(fit_early, 100);
