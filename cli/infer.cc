@@ -68,11 +68,13 @@ void MakePhysical(const InferFlags& flags, Plan& plan) {
 
 // With what a user who has no plan for lack of memory may ask for.
 Status WithAdvice(const InferFlags& flags, Status failure) {
-  if (failure.code() != Code::kNoPlan || flags.planning.memory_limit.empty()) return failure;
-  const bool may_compute_again = flags.planning.train && !ChoosesRemat(flags.planning);
-  return NoPlan(StrCat(failure.message(), "\n",
-                       may_compute_again ? "--remat auto computes activations again in place of keeping them; " : "",
-                       "--fit in place of --mesh finds how many devices are enough"));
+  if (!failure.lacks_memory()) return failure;
+  const std::string& remat = flags.planning.request.remat;
+  const bool may_compute_again = flags.planning.train && (remat.empty() || remat == "none");
+  return NoPlanFits(
+      StrCat(failure.message(), "\n",
+             may_compute_again ? "--remat auto computes activations again in place of keeping them; " : "",
+             "--fit in place of --mesh finds how many devices are enough"));
 }
 
 // The mesh is chosen, too.

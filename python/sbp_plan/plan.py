@@ -23,8 +23,8 @@ _LARGEST_PAGE = 8_000_000  # characters that a notebook holds of a plan; of larg
 
 @dataclass(frozen=True)
 class Cost:
-    """A step of a plan. `step_seconds`: as it is executed, compute beside collectives; the two that follow are of each
-    alone, at full speed. Bytes that all ranks send, bytes at a device's peak, and what no plan's step takes less than, or
+    """A step of a plan. `step_seconds`: as it is executed, compute beside collectives; the two that follow add up what ops,
+    and what collectives with local slices and copies take alone. Bytes that all ranks send, bytes at a device's peak, and what no plan's step takes less than, or
     None where that is not known."""
 
     step_seconds: float
@@ -104,7 +104,7 @@ class Plan:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """What `infer --format json` prints of the plan, computed once; not to be changed."""
+        """What `sbp-plan explain PLAN --format json` prints, computed once; not to be changed."""
         if self._figures is None:
             self._figures = json.loads(call("explain", ["--format", "json", "--", "-"], self._document).output)
         return self._figures

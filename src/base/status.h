@@ -25,20 +25,24 @@ enum class Code : int {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(Code code, std::string message, bool lacks_memory = false)
+      : code_(code), lacks_memory_(lacks_memory), message_(std::move(message)) {}
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
+  // kNoPlan: it is the memory limit that plans do not keep.
+  bool lacks_memory() const { return lacks_memory_; }
 
   // The same failure seen from further out: "context: message".
   Status WithContext(std::string_view context) const {
     if (ok()) return *this;
-    return Status(code_, std::string(context) + ": " + message_);
+    return Status(code_, std::string(context) + ": " + message_, lacks_memory_);
   }
 
  private:
   Code code_ = Code::kOk;
+  bool lacks_memory_ = false;
   std::string message_;
 };
 
@@ -46,6 +50,7 @@ inline Status OkStatus() { return Status(); }
 inline Status UsageError(std::string message) { return Status(Code::kUsage, std::move(message)); }
 inline Status BadInput(std::string message) { return Status(Code::kBadInput, std::move(message)); }
 inline Status NoPlan(std::string message) { return Status(Code::kNoPlan, std::move(message)); }
+inline Status NoPlanFits(std::string message) { return Status(Code::kNoPlan, std::move(message), true); }
 inline Status RunFailed(std::string message) { return Status(Code::kRunFailed, std::move(message)); }
 inline Status Defect(std::string message) { return Status(Code::kDefect, std::move(message)); }
 

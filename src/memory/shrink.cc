@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/held.h"
 #include "memory/memory.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
@@ -72,6 +73,7 @@ class Shrinker {
         ++operand;
       }
     }
+    for (const HeldResult& held : FindHeld(graph_)) ReadUntil(held.tensor, held.until.value);
     for (const TensorEnd& end : EndsOf(plan_)) {
       if (end.transition < 0) ReadUntil(end.tensor, static_cast<uint32_t>(graph_.ops.size()));
     }
@@ -102,7 +104,10 @@ class Shrinker {
     const int64_t whole = LocalBytes(graph_.tensor(buffer).type, plan_.source_layouts[buffer.index()], plan_.mesh);
     const int64_t left = LocalBytes(graph_.tensor(transition.tensor).type, transition.to, plan_.mesh);
     const uint32_t to = std::max(free_from_[buffer.index()], latest.other);
-    if (left >= whole || to >= latest.runs || to >= graph_.ops.size()) return false;
+    const bool grows = std::ranges::any_of(transition.steps, [&](const BoxingStep& step) {
+      return LocalBytes(graph_.tensor(transition.tensor).type, step.to, plan_.mesh) > whole;
+    });
+    if (left >= whole || grows || to >= latest.runs || to >= graph_.ops.size()) return false;
     transition.ahead_of = OpId(to);
     return true;
   }

@@ -414,7 +414,7 @@ class Chooser {
     const bool too_large = row.look && row.look->proved_too_large;
     if (too_large || !row.failure.ok()) {
       const bool not_found = searches_ && !too_large && IsPressed(row);
-      const bool for_memory = too_large || (!searches_ && memory_limit_ && row.failure.code() == Code::kNoPlan);
+      const bool for_memory = too_large || (!searches_ && row.failure.lacks_memory());
       trial.outcome = not_found ? MeshOutcome::kNotFound : for_memory ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
       trial.why = too_large ? PeakProved(*row.look) : row.failure.message();
       if (not_found) SetBounds(*row.look, trial);

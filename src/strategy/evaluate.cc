@@ -295,9 +295,10 @@ Status CheckMemoryLimit(const Problem& problem, const Plan& plan) {
     holders += StrCat("\n  ", FormatBytes(static_cast<double>(plan.memory.workspace_bytes)), "  workspace of kernels");
   }
   const std::string at = plan.memory.peak_op.valid() ? StrCat(" at ", OpLabel(plan.graph, plan.memory.peak_op)) : "";
-  return NoPlan(StrCat("the plan needs ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device", at,
-                       ", more than --memory-limit ", FormatBytes(static_cast<double>(*plan.options.memory_limit)),
-                       "; the largest holders:", holders));
+  return NoPlanFits(StrCat("the plan needs ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device",
+                           at, ", more than --memory-limit ",
+                           FormatBytes(static_cast<double>(*plan.options.memory_limit)),
+                           "; the largest holders:", holders));
 }
 
 }  // namespace

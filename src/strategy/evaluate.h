@@ -18,9 +18,9 @@ namespace sbp {
 // Without `reasons` transitions have none and replicated tensors are not listed, without `memory` there is none and no
 // limit: for those who only want the price.
 //
-// Above a memory limit, what copies are smaller than is boxed early (memory/shrink.h), if that lowers the peak. With
-// `ahead`, boxing is sent ahead as far as memory lets it (memory/prefetch.h): that may raise the peak, but not
-// above the limit.
+// Where a plan exceeds a memory limit, smaller copies take the place of tensors early (memory/shrink.h), if that lowers
+// the peak. With `ahead`, boxing is sent ahead as far as memory lets it (memory/prefetch.h): that may raise the peak,
+// but not above the limit.
 struct EvaluateOptions {
   bool reasons = true, memory = true, ahead = false;
   std::optional<int64_t> room;  // bytes: as a memory limit, without an error; where the plan's options have none

@@ -34,6 +34,7 @@
 #include "runtime/run/run_results.h"
 #include "runtime/run/sharded_run.h"
 #include "sbp/sbp.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
@@ -193,7 +194,7 @@ class Trainer {
     report.what =
         StrCat(training_.steps, training_.steps == 1 ? " step of " : " steps of ", physical_.tasks.size(), " tasks on ",
                devices, devices == 1 ? " device (" : " devices (", backend_.name(), "), mesh ", ToString(plan_.mesh));
-    report.predicted_seconds = plan_.total.seconds();
+    report.predicted_seconds = MakeSchedule(plan_).summary.step;
     report.tolerance = options_.tolerance.value_or(DefaultTolerance(plan_.graph));
     if (reference_.exists()) report.against = "the unsharded run";
   }

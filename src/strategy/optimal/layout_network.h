@@ -3,10 +3,12 @@
 //
 // Nodes: one per op (its candidates that the pins allow; compute seconds). One per input or parameter that somebody
 // reads, and one per tensor that several ops read: how it is written, and its hub, one more layout in which it is made
-// available to all readers (strategy/transitions.h: the trees of boxing that the evaluator builds have one hub).
-// Edges: producer - tensor and tensor - reader, the seconds of the boxing between them. A tensor that a pin lets stand
-// in one layout (problem/demands.h) has a node as a source has, to which its producer boxes; a tie is a reader; how an
-// output must end is a cost of its tensor's states, or of its producer where nobody reads it.
+// available to all readers (strategy/transitions.h: the trees of boxing that the evaluator builds have one hub). Under
+// a memory limit also one per tensor that one op reads much later, and late readers of a tensor (those behind the
+// longest time in which nobody reads it) find a hub that is smaller in its place: they read that alone
+// (memory/shrink.h). Edges: producer - tensor and tensor - reader, the seconds of the boxing between them. A tensor
+// that a pin lets stand in one layout (problem/demands.h) has a node as a source has, to which its producer boxes; a
+// tie is a reader; how an output must end is a cost of its tensor's states, or of its producer where nobody reads it.
 //
 // One thing a sum over pairs cannot say: where three or more ops read, and two of them want the same layout that is
 // neither the written one nor the hub, the evaluator pays for it once and the network twice. The network is never below

@@ -69,6 +69,7 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   network_.SetName(graph.name);
   network_.SetPlaces(std::move(places_));
   SBP_ASSIGN_OR_RETURN(result_.network_, std::move(network_).Build());
+  if (!always_held_.empty()) result_.Reserve(always_held_);
   return std::move(result_);
 }
 

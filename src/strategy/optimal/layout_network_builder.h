@@ -25,6 +25,7 @@
 #include "sbp/sbp.h"
 #include "search/cost_network.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/held_times.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/price_weights.h"
 #include "strategy/optimal/prices_of_type.h"
@@ -121,6 +122,7 @@ class LayoutNetworkBuilder {
   Table CutTable(TensorId tensor, const CutEnd& writer, std::span<const Use> uses, const std::vector<uint32_t>& key);
 
   void AddMemory();
+  std::vector<int64_t> UsagesOf(TensorId tensor, const HeldTimes& held, Row written, Row hubs);
   void Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end);
   int32_t AddHolder(int32_t producer, Row produced);
   double CopySeconds(uint32_t type, uint32_t layout);
@@ -184,6 +186,7 @@ class LayoutNetworkBuilder {
   std::unordered_map<std::array<uint32_t, 6>, TensorStates, IntsHash> states_by_key_;
   std::unordered_map<std::vector<uint32_t>, Table, IntsHash> table_by_key_;
   std::vector<Prepared> prepared_;
+  std::vector<int64_t> always_held_;          // of the relaxed network: whatever is chosen, per op and at the end
   std::unordered_set<uint64_t> stops_known_;  // pairs of rows
   std::unordered_map<TensorId, Shared> shared_;
   std::unordered_map<uint64_t, double> end_seconds_;   // by type and layout: FindCheapestEnd

@@ -1,6 +1,7 @@
 // What the nodes of a layout network hold, and when.
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -28,20 +29,21 @@ constexpr uint32_t kLeastWait = 3;  // ops without a reader: less is no time to 
 
 // A tensor is held from its producer to its last reader as it was written; where it has a hub that is smaller and
 // that late readers read alone, as that. What lies in its operand's memory is held from where that is read no more.
-// Copies beside a tensor are not counted. The relaxed network holds at most what a
-// plan holds, so that a bound under a limit stays one: there any layout that a reader may want can be all that is left
-// of a tensor with three readers, or with one that comes late, and what a tied output is boxed to at the end takes its
-// place.
+// Copies beside a tensor are not counted.
+//
+// The relaxed network holds at most what a plan holds, so that a bound under a limit stays one: a tensor with a node is
+// held as whatever is smallest of what may be left of it at some time; without a node, from the op behind its producer
+// on, when it may be boxed for its only reader, as the least that the reader may want. What a tied output is boxed to
+// at the end takes its place.
 void LayoutNetworkBuilder::AddMemory() {
   const Graph& graph = *problem_.graph;
   const HeldTimes held = HeldTimesOf(problem_, relaxed_);
   const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
-  std::vector<int64_t> usages;
+  std::vector<int64_t> change(problem_.num_ops() + 2, 0);  // of what is held whatever is chosen
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const TensorId tensor(t);
     const Tensor& facts = graph.tensors[t];
-    const auto [begin, end] = problem_.uses.of(tensor);
-    const int64_t first = held.firsts[t], last = held.lasts[t];
+    const int64_t first = std::min(held.firsts[t], held.lasts[t]), last = held.lasts[t];
     const auto found = shared_.find(tensor);
     Row written, hubs;
     int32_t node;
@@ -59,42 +61,50 @@ void LayoutNetworkBuilder::AddMemory() {
       node = AddNode(network_.AddCosts(std::vector<double>{0.0}), 0);
       written = hubs = RowOf(TypeOf(tensor), {types_[TypeOf(tensor)].Id(initial[t])});
     }
-    usages.clear();
-    const std::vector<uint32_t>& w = rows_[written].layouts;
-    const std::vector<uint32_t>& h = rows_[hubs].layouts;
-    int64_t least = kInt64Max;
-    for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
-    const bool takes_none = held.takes_none(t);
-    const bool several = end - begin > 2;
-    const bool has_late = begin != end && FirstLate(tensor) <= end[-1].op.value;
-    const auto of_state = [&](uint32_t is, uint32_t hub) {
-      const int64_t whole = BytesOf(rows_[written].type, is), left = BytesOf(rows_[written].type, hub);
-      if (relaxed_ || types_[rows_[written].type].layout(is).has_partial())
-        return std::min(whole, several ? least : left);
-      return has_late && IsReleased(rows_[written].type, is, hub) ? left : whole;
-    };
-    const bool shares =
-        relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !held.kept[t];
-    if (shares) {
-      for (const uint32_t layout : rows_[found->second.wanted].layouts)
-        least = std::min(least, BytesOf(rows_[written].type, layout));
+    int64_t as_written = last;  // until then
+    const bool may_be_boxed = relaxed_ && found == shared_.end() && facts.producer.valid() && !held.kept[t];
+    if (may_be_boxed && !held.takes_none(t)) {
+      as_written = std::clamp<int64_t>(facts.producer.index() + 1, first, last);
+      const int64_t least = LeastBytesOf(tensor);
+      change[static_cast<size_t>(as_written)] = SaturatingAdd(change[static_cast<size_t>(as_written)], least);
+      change[static_cast<size_t>(last)] -= least;
     }
-    // What one op reads, and not at once: a smaller copy may take its place early (memory/shrink.h).
-    const bool waits = relaxed_ && found == shared_.end() && facts.producer.valid() && !held.kept[t] &&
-                       last > static_cast<int64_t>(facts.producer.index()) + 2;
-    if (waits) least = std::min(least, LeastBytesOf(tensor));
-    const bool stands = relaxed_ && problem_.demands.standing(tensor) != nullptr && facts.producer.valid();
-    if (stands) least = std::min(least, LeastBytesOf(tensor));
-    for (size_t s = 0; s < w.size(); ++s) {
-      int64_t bytes = BytesOf(rows_[written].type, w[s]);
-      if (stands || waits) bytes = std::min(bytes, least);
-      if (shares) bytes = std::min(bytes, least);
-      if (h[s] != w[s]) bytes = std::min(bytes, of_state(w[s], h[s]));
-      usages.push_back(takes_none ? 0 : bytes);
-    }
-    Hold(node, usages, std::min(first, last), last);
+    Hold(node, UsagesOf(tensor, held, written, hubs), first, as_written);
   }
+  std::partial_sum(change.begin(), change.end(), change.begin());
+  change.pop_back();
+  if (relaxed_) always_held_ = std::move(change);
   network_.SetUsageLimit(*memory_limit_);
+}
+
+// Bytes of each state.
+std::vector<int64_t> LayoutNetworkBuilder::UsagesOf(TensorId tensor, const HeldTimes& held, Row written, Row hubs) {
+  const bool is_made = problem_.graph->tensor(tensor).producer.valid();
+  const auto found = shared_.find(tensor);
+  const auto [begin, end] = problem_.uses.of(tensor);
+  const uint32_t type = rows_[written].type;
+  const bool takes_none = held.takes_none(tensor.index());
+  const bool has_late = begin != end && FirstLate(tensor) <= end[-1].op.value;
+  int64_t least_hub = kInt64Max, least = kInt64Max;  // the latter: of all, whatever the state
+  for (const uint32_t hub : rows_[hubs].layouts) least_hub = std::min(least_hub, BytesOf(type, hub));
+  if (relaxed_ && found != shared_.end() && found->second.num_wants > 2 && is_made && !held.kept[tensor.index()]) {
+    for (const uint32_t layout : rows_[found->second.wanted].layouts) least = std::min(least, BytesOf(type, layout));
+  }
+  if (relaxed_ && problem_.demands.standing(tensor) != nullptr && is_made)
+    least = std::min(least, LeastBytesOf(tensor));
+  std::vector<int64_t> usages;
+  for (size_t s = 0; s < rows_[written].layouts.size(); ++s) {
+    const uint32_t is = rows_[written].layouts[s], hub = rows_[hubs].layouts[s];
+    const int64_t whole = BytesOf(type, is), left = end - begin > 2 ? least_hub : BytesOf(type, hub);
+    int64_t bytes = std::min(whole, least);
+    if (relaxed_ || types_[type].layout(is).has_partial()) {
+      if (hub != is) bytes = std::min(bytes, left);
+    } else if (has_late && IsReleased(type, is, hub)) {
+      bytes = BytesOf(type, hub);
+    }
+    usages.push_back(takes_none ? 0 : bytes);
+  }
+  return usages;
 }
 
 // The first op that reads the tensor after the longest time in which nobody does, if that is worth a thing: until then
@@ -105,8 +115,6 @@ uint32_t LayoutNetworkBuilder::FirstLate(TensorId tensor) const {
   if (!memory_limit_ || !producer.valid() || problem_.graph->micro_batches > 1) return kNone;
   if (problem_.demands.standing(tensor) != nullptr) return kNone;
   const auto [begin, end] = problem_.uses.of(tensor);
-  // Of two that want the tensor the network knows all that plans do, so that its prices stay below theirs.
-  if (relaxed_ && (end - begin > 2 || problem_.is_output[tensor.index()] || tied_input_.contains(tensor))) return kNone;
   uint32_t before = producer.value, longest = kLeastWait, first = kNone;
   for (const Use* use = begin; use != end; ++use) {
     if (use->op.value - before > longest) {
@@ -115,7 +123,13 @@ uint32_t LayoutNetworkBuilder::FirstLate(TensorId tensor) const {
     }
     before = use->op.value;
   }
-  return first;
+  if (!relaxed_ || first == kNone) return first;
+  // Of one use behind one at most, the states stand for all that plans do: one reader makes the hub of the tensor,
+  // which is then free. Two late ones may each make its own copy in one step, which no state says; the relaxed network
+  // is to be below such a plan, too.
+  const auto late = std::count_if(begin, end, [&](const Use& use) { return use.op.value >= first; });
+  const bool ends_as_asked = problem_.is_output[tensor.index()] || tied_input_.contains(tensor);
+  return late > 1 || end - begin > 2 || ends_as_asked ? kNone : first;
 }
 
 // An activation that one op reads, so late that until then a copy may be all that is left.

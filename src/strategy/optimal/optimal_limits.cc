@@ -170,8 +170,8 @@ Status OptimalSearch::Shrink() {
 Status OptimalSearch::NothingFits() {
   const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
   if (!options_.explains) {
-    return NoPlan(StrCat(nothing_fits_ ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
-                         bytes(*options_.memory_limit)));
+    return NoPlanFits(StrCat(nothing_fits_ ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
+                             bytes(*options_.memory_limit)));
   }
   SBP_RETURN_IF_ERROR(Price(best_->assignment));
   const MemorySummary& memory = priced_.memory;
@@ -196,7 +196,7 @@ Status OptimalSearch::NothingFits() {
   for (const MemoryHolder& holder : memory.holders) {
     text += StrCat("\n  ", bytes(holder.bytes), "  ", holder.kind, " ", holder.name);
   }
-  return NoPlan(text);
+  return NoPlanFits(text);
 }
 
 }  // namespace sbp

@@ -15,8 +15,8 @@ namespace sbp {
 // Assignments whose peaks are small, begun from `start`, each handed to `offer`: the smallest that the network knows,
 // and with a little more room those of the fewest boxed copies beside the tensors themselves (the network counts no
 // copies). A fixed amount of work. Not `may_fit`: they are for a message, and of large graphs the first
-// one and what a search for uniform plans without the limit finds do for that. `lists`: only these candidates; null:
-// all. Error: as LayoutNetwork::Build.
+// one does for that and, on one axis or two, what a short search for uniform plans without the limit finds. `lists`:
+// only these candidates; null: all. Error: as LayoutNetwork::Build.
 Status OfferSmallPlans(const Problem& problem, const Assignment& start, const StrategyOptions& options,
                        const CandidateLists* lists, bool may_fit,
                        const std::function<Status(const Assignment&)>& offer);
