@@ -66,6 +66,18 @@ def load_exported(folder):
         sys.path.pop(0)
 
 
+class ReduceScatter:
+    """By any reduction, as Gloo and NCCL have it; that of torch's threads has sums and averages alone."""
+
+    def __init__(self, op):
+        self.reduce = multi_threaded_pg._reduce_ops[op.op]
+
+    @torch.no_grad()
+    def work(self, data):
+        for rank, (made, _) in enumerate(data):
+            made[0].detach().copy_(self.reduce([parts[0][rank] for _, parts in data]))
+
+
 def run_ranks(world, work):
     """What work(rank) returns on each of so many ranks, one thread each."""
     store, results, errors = dist.HashStore(), {}, {}  # errors in their order
@@ -84,11 +96,13 @@ def run_ranks(world, work):
     multi_threaded_pg.ProcessLocalGroup.reset()
     torch._C._distributed_c10d._set_thread_isolation_mode(True)
     multi_threaded_pg._install_threaded_pg()
+    torchs, multi_threaded_pg.ReduceScatter = multi_threaded_pg.ReduceScatter, ReduceScatter
     threads = [threading.Thread(target=start, args=(rank,)) for rank in range(world)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    multi_threaded_pg.ReduceScatter = torchs
     multi_threaded_pg._uninstall_threaded_pg()
     torch._C._distributed_c10d._set_thread_isolation_mode(False)
     if errors:

@@ -97,6 +97,13 @@ class Biased(torch.nn.Module):
         return torch.nn.functional.scaled_dot_product_attention(q, q, q, self.bias)
 
 
+class Parted(torch.nn.Module):
+    """Operands of which each kind of partial result is made, numbers and bools."""
+
+    def forward(self, x, y, z, seen):
+        return torch.sin(x), torch.cos(y), torch.tanh(z), ~seen
+
+
 class Resized(torch.nn.Module):
     """Images of other sizes, by each of torch's ways."""
 
@@ -192,12 +199,17 @@ LLAMA = [("*q_proj.weight==", "B", "S(0)"), ("*o_proj.weight==", "B", "S(1)"), (
 MOE = [("x=", "S(0)", "B"), ("*up=", "S(1)", "S(0)"), ("*down==", "B", "S(0)"), ("*router.weight=", "S(1)", "B")]
 RESNET = [("x==", "S(0)", "B"), ("*layer2.conv2.weight==", "B", "S(1)"), ("*fc.weight==", "B", "S(1)")]
 
+# Of what is partial each rank reads its rows: by reduce-scatters of each kind.
+PARTS = [(f"{start}=", f"P({kind})", "S(1)") for start, kind in (("x", "max"), ("y", "min"), ("z", "prod"), ("seen", "max"))]
+PARTS += [(f"{op}.{name}=", "S(0)", "S(1)") for op, name in (("sin", "input"), ("cos", "input"), ("tanh", "input"), ("bitwise_not", "x"))]
+
 # Name -> module and inputs; "" for the forward pass, "joint" for torch's joint graph, else the flags of --train, which are
 # steps of ours; pins: a tensor's layout along data and along model, starting there (=) or read so by all
 # (==), or a recipe along each.
 CASES = {
     "mlp": (regression, "", MLP),
     "mlp from parts": (regression, "", [("x=", "P(sum)", "P(sum)"), ("net.0.weight=", "S(1)", "P(sum)"), ("y=", "P(max)", "P(max)")]),
+    "parts": (lambda: (Parted(), (*(torch.randn(16, 8) for _ in range(3)), torch.rand(16, 8) < 0.5)), "", PARTS),
     "gpt2": (lambda: (gpt(), (tokens(),)), "", [*GPT, ("*.c_proj.weight=", "S(0)", "S(1)")]),
     "llama": (lambda: (llama(), (tokens(),)), "", [("tokens==", "S(0)", "B"), *LLAMA]),
     "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "", MOE),
