@@ -1,5 +1,7 @@
 // Layer and RMS normalisation that are spelled out in single ops, as JAX and older exporters write them: as the
-// operator, which is differentiated from its operand and a row's statistics alone.
+// operator, which is differentiated from its operand and a row's statistics alone. The variance is the mean of squares
+// of what is centred, or, as flax has it, that of squares less the square of the mean: the same number, where all is
+// exact. A norm without a scale has one of ones.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -28,12 +30,13 @@ namespace {
 constexpr int kMostNormOps = 12;  // between two ends of one
 
 struct Norm {
-  TensorId x;        // what is normalised
-  TensorId centred;  // x, or x without its mean
-  TensorId scale, bias;
-  size_t first = 0;  // dimension that the statistics run over, with all behind it
+  TensorId x;            // what is normalised
+  TensorId centred;      // x, or x without its mean
+  TensorId scale, bias;  // invalid: none
+  size_t first = 0;      // dimension that the statistics run over, with all behind it
   double epsilon = 0;
   bool has_mean = false;
+  bool is_of_squares = false;    // the variance is E[x^2] - E[x]^2; what is centred comes with the products
   std::optional<DType> rounded;  // before the scale
   const Op* last = nullptr;
   std::vector<std::string> ops;  // that are gone, the last one left out
@@ -71,13 +74,35 @@ class NormReader : SpellingReader {
     return true;
   }
 
+  // The same without the ones, as sums have it that keep no dimensions.
+  bool IsBare(TensorId figure, const Shape& whole, size_t first) const {
+    const Shape& shape = TypeOf(figure).shape;
+    return shape.size() == first && std::equal(shape.begin(), shape.end(), whole.begin());
+  }
+
+  // By how many places the spelling reads a tensor that it alone reads: the mean that is squared by what is centred,
+  // too, which AreReadersGone asks for.
+  std::ptrdiff_t PlacesOf(TensorId id) const {
+    const auto [begin, end] = uses_.of(id);
+    return id == squared_mean_ ? end - begin : 1;
+  }
+
+  bool AreReadersGone(const Norm& found) const {
+    if (!squared_mean_.valid()) return true;
+    const auto [begin, end] = uses_.of(squared_mean_);
+    return std::all_of(begin, end, [&](const auto& use) {
+      return std::ranges::find(found.ops, graph_.op(use.op).name) != found.ops.end();
+    });
+  }
+
   struct Mean {
     TensorId of;
     size_t first = 0;
     std::vector<std::string> ops;
   };
   // The mean of a tensor's last dimensions: ReduceMean, or ReduceSum over their size, with moves on the way.
-  std::optional<Mean> MeanOf(TensorId id) {
+  // `may_be_bare`: the ones may lack.
+  std::optional<Mean> MeanOf(TensorId id, bool may_be_bare = false) {
     Mean mean;
     double factor = 1;
     if (const Op* expand = Inner(id, "Expand", 2)) {
@@ -86,7 +111,7 @@ class NormReader : SpellingReader {
     }
     const TensorId column = id;
     for (int step = 0; step < kMostNormOps; ++step) {
-      if (const std::optional<Scaled> scaled = ScaledOf(id)) {
+      if (const std::optional<Scaled> scaled = ScaledOf(id, PlacesOf(id))) {
         if (TypeOf(scaled->of).num_elements() != TypeOf(id).num_elements()) return std::nullopt;
         factor *= scaled->factor;
         mean.ops.push_back(scaled->op->name);
@@ -101,26 +126,32 @@ class NormReader : SpellingReader {
         id = chosen;
         continue;
       }
-      const Op* move = Inner(id, "Reshape", 2);
-      if (move == nullptr) move = Inner(id, "Unsqueeze", 2);
+      const Op* move = MoveTo(id);
       if (move == nullptr) break;
       mean.ops.push_back(move->name);
       id = move->inputs[0];
     }
-    const Op* reduce = Inner(id, "ReduceMean", 2);
+    const Op* reduce = Inner(id, "ReduceMean", 2, PlacesOf(id));
     const bool sums = reduce == nullptr;
-    if (sums) reduce = Inner(id, "ReduceSum", 2);
+    if (sums) reduce = Inner(id, "ReduceSum", 2, PlacesOf(id));
     if (reduce == nullptr || !IsKnown(reduce->inputs[0])) return std::nullopt;
     mean.of = reduce->inputs[0];
     const Shape& whole = TypeOf(mean.of).shape;
     const std::optional<size_t> first = FirstOfLast(reduce->inputs[1], whole.size());
-    if (!first || !IsColumn(column, whole, *first)) return std::nullopt;
+    if (!first) return std::nullopt;
+    if (!IsColumn(column, whole, *first) && !(may_be_bare && IsBare(column, whole, *first))) return std::nullopt;
     int64_t size = 1;
     for (size_t d = *first; d < whole.size(); ++d) size *= whole[d];
     if (size < 1 || std::abs(factor * (sums ? static_cast<double>(size) : 1) - 1) > 1e-6) return std::nullopt;
     mean.first = *first;
     mean.ops.push_back(reduce->name);
     return mean;
+  }
+
+  // What writes a tensor with the same elements in the same order.
+  const Op* MoveTo(TensorId id) const {
+    const Op* move = Inner(id, "Reshape", 2, PlacesOf(id));
+    return move != nullptr ? move : Inner(id, "Unsqueeze", 2, PlacesOf(id));
   }
 
   // Of axes that are the last ones.
@@ -149,15 +180,71 @@ class NormReader : SpellingReader {
     if (!epsilon || !(*epsilon >= 0)) return std::nullopt;
     found.epsilon = *epsilon;
     found.ops = {root.name, sum->name};
-    const std::optional<Mean> power = MeanOf(sum->inputs[1 - side]);
+    squared_mean_ = {};
+    const TensorId variance = sum->inputs[1 - side];
+    if (!TakeVarianceOfSquares(variance, found) && !TakePower(variance, found)) return std::nullopt;
+    if (!IsColumn(shifted, TypeOf(found.centred).shape, found.first)) return std::nullopt;
+    if (!IsKnown(found.x) || TypeOf(found.x) != TypeOf(found.centred)) return std::nullopt;
+    const bool is_one = TakeProducts(root.outputs[0], inverted, found) && AreReadersGone(found);
+    return is_one ? std::optional(std::move(found)) : std::nullopt;
+  }
+
+  // The mean of squares, of what is centred or is not.
+  bool TakePower(TensorId id, Norm& found) {
+    const std::optional<Mean> power = MeanOf(id);
     const std::optional<TensorId> squared = power ? SquareRootOf(power->of, found) : std::nullopt;
-    if (!squared || !IsColumn(shifted, TypeOf(*squared).shape, power->first)) return std::nullopt;
+    if (!squared) return false;
     found.ops.insert(found.ops.end(), power->ops.begin(), power->ops.end());
     found.first = power->first;
     found.x = found.centred = *squared;
     TakeMean(found);
-    if (!IsKnown(found.x) || TypeOf(found.x) != TypeOf(found.centred)) return std::nullopt;
-    return TakeProducts(root.outputs[0], inverted, found) ? std::optional(std::move(found)) : std::nullopt;
+    return true;
+  }
+
+  // E[x^2] - E[x]^2, also as no less than 0. Leaves `found` where it is none.
+  bool TakeVarianceOfSquares(TensorId id, Norm& found) {
+    Norm tried = found;
+    const Op* difference = nullptr;
+    for (int step = 0; step < kMostNormOps && difference == nullptr; ++step) {
+      const Op* passed = MoveTo(id);
+      size_t side = 0;
+      if (passed == nullptr) {
+        passed = Inner(id, "Max", 2);
+        side = passed != nullptr && ConstantOf(passed->inputs[0]) == 0.0 ? 1 : 0;
+        if (passed != nullptr && ConstantOf(passed->inputs[1 - side]) != 0.0) return false;
+      }
+      difference = passed == nullptr ? Inner(id, "Sub", 2) : nullptr;
+      if (passed == nullptr && difference == nullptr) return false;
+      tried.ops.push_back((passed != nullptr ? passed : difference)->name);
+      if (passed == nullptr) continue;
+      if (TypeOf(passed->inputs[side]).num_elements() != TypeOf(id).num_elements()) return false;
+      id = passed->inputs[side];
+    }
+    if (difference == nullptr) return false;
+    const TensorId squares = difference->inputs[0], square = difference->inputs[1];
+    if (TypeOf(squares) != TypeOf(id) || TypeOf(square) != TypeOf(id)) return false;
+    const std::optional<TensorId> mean = SquareRootOf(square, tried);
+    if (!mean) return false;
+    squared_mean_ = *mean;
+    if (!TakeMoments(squares, *mean, tried)) {
+      squared_mean_ = {};
+      return false;
+    }
+    found = std::move(tried);
+    return true;
+  }
+
+  // E[x^2] and E[x].
+  bool TakeMoments(TensorId squares, TensorId mean, Norm& found) {
+    const std::optional<Mean> second = MeanOf(squares, true), first = MeanOf(mean, true);
+    if (!first || !second || first->first != second->first) return false;
+    if (SquareRootOf(second->of, found) != first->of) return false;
+    for (const Mean* moment : {&*first, &*second})
+      found.ops.insert(found.ops.end(), moment->ops.begin(), moment->ops.end());
+    found.first = first->first;
+    found.x = found.centred = first->of;
+    found.has_mean = found.is_of_squares = true;
+    return true;
   }
 
   // y, of y * y or y ^ 2.
@@ -195,7 +282,7 @@ class NormReader : SpellingReader {
 
   // What is normalised, or the same difference once more: jnp.var subtracts a mean of its own.
   bool IsCentred(TensorId id, Norm& found) {
-    if (id == found.centred) return true;
+    if (id == found.centred && !found.is_of_squares) return true;
     return found.has_mean && TypeOf(id) == TypeOf(found.centred) && CentredOf(id, found) == found.x;
   }
 
@@ -207,12 +294,17 @@ class NormReader : SpellingReader {
     return reader.outputs.size() == 1 && reader.signature_pin.empty() ? &reader : nullptr;
   }
 
-  // A number for each place along the normalised dimensions.
-  bool IsScale(TensorId id, const Norm& found) const {
-    if (!IsKnown(id)) return false;
+  // A number for each place along the normalised dimensions; also behind ones that stand for the others (flax).
+  std::optional<TensorId> ScaleOf(TensorId id, const Norm& found) const {
     const Shape& whole = TypeOf(found.centred).shape;
     const Shape inner(whole.begin() + static_cast<ptrdiff_t>(found.first), whole.end());
-    return TypeOf(id).shape == inner;
+    const Op* move = edit_.Producer(id);
+    if ((IsType(move, "Reshape") || IsType(move, "Unsqueeze")) && TypeOf(id).shape != inner) {
+      Shape column(found.first, 1);
+      column.insert(column.end(), inner.begin(), inner.end());
+      if (TypeOf(id).shape == column) id = move->inputs[0];
+    }
+    return IsKnown(id) && TypeOf(id).shape == inner ? std::optional(id) : std::nullopt;
   }
 
   // From the root on, over one op a time: inverted, times or under what is normalised, rounded, times the scale, in any
@@ -224,16 +316,21 @@ class NormReader : SpellingReader {
     std::vector<const Op*> passed;
     for (int step = 0; step < kMostNormOps && !(has_x && found.scale.valid()); ++step) {
       const Op* op = OnlyReader(at);
-      if (op == nullptr || !TakeFactor(*op, at, inverted, has_x, found)) return false;
+      if (op == nullptr || !TakeFactor(*op, at, inverted, has_x, found)) break;
       passed.push_back(op);
       at = op->outputs[0];
     }
-    if (!has_x || !found.scale.valid() || TypeOf(at).shape != whole.shape) return false;
+    if (!has_x || TypeOf(at).shape != whole.shape) return false;
+    if (!found.scale.valid() && found.rounded && !HasTypes(at, found)) {  // then rounding is a step behind the norm
+      found.rounded.reset();
+      passed.pop_back();
+      at = passed.back()->outputs[0];
+    }
     const Op* sum = found.has_mean ? OnlyReader(at) : nullptr;
     if (IsType(sum, "Add") && sum->inputs.size() == 2) {
-      const TensorId bias = sum->inputs[sum->inputs[0] == at ? 1 : 0];
-      if (IsScale(bias, found) && TypeOf(bias).dtype == TypeOf(at).dtype) {
-        found.bias = bias;
+      const std::optional<TensorId> bias = ScaleOf(sum->inputs[sum->inputs[0] == at ? 1 : 0], found);
+      if (bias && TypeOf(*bias).dtype == TypeOf(at).dtype) {
+        found.bias = *bias;
         passed.push_back(sum);
         at = sum->outputs[0];
       }
@@ -266,15 +363,17 @@ class NormReader : SpellingReader {
     }
     if (type != "Mul" || !inverted || op.inputs[0] == op.inputs[1]) return false;
     if (!has_x && IsCentred(other, found)) return has_x = true;
-    if (!IsScale(other, found) || found.scale.valid()) return false;
-    found.scale = other;
+    const std::optional<TensorId> scale = ScaleOf(other, found);
+    if (!scale || found.scale.valid()) return false;
+    found.scale = *scale;
     return true;
   }
 
   // Are the results of the pieces, each rounded to its type, those of the operator? It computes in f32, or in f64, and
   // rounds to the type of the scale (of x, for layers) before the scale.
   bool HasTypes(TensorId made, Norm& found) {
-    const DType type = TypeOf(found.centred).dtype, scale = TypeOf(found.scale).dtype;
+    const DType type = TypeOf(found.centred).dtype;
+    const DType scale = TypeOf(found.scale.valid() ? found.scale : made).dtype;
     if (TypeOf(made).dtype != scale || (found.rounded && *found.rounded != scale)) return false;
     const Op* cast = edit_.Producer(found.x);
     const bool widened = IsType(cast, "Cast") && type == DType::kF32 && IsFloat(TypeOf(cast->inputs[0]).dtype) &&
@@ -289,12 +388,29 @@ class NormReader : SpellingReader {
     return true;
   }
 
+  // A scale that changes nothing, before op number `place`.
+  TensorId Ones(const Norm& found, size_t place) {
+    const Op last = *found.last;
+    const TensorType whole = TypeOf(last.outputs[0]);
+    const Shape inner(whole.shape.begin() + static_cast<ptrdiff_t>(found.first), whole.shape.end());
+    const TensorId one = edit_.AddTensor(StrCat(last.name, "/one"), {whole.dtype, {}});
+    graph_.tensor(one).role = TensorRole::kParameter;
+    graph_.tensor(one).literal = std::make_shared<const Literal>(Literal::Float(1, whole.dtype));
+    const TensorId sizes = edit_.AddInts(std::vector<int64_t>(inner.begin(), inner.end()));
+    const std::string name = StrCat(last.name, "/ones");
+    Op op = edit_.MakeOp(last, "Expand", name, {one, sizes});
+    op.outputs = {edit_.AddTensor(name, {whole.dtype, inner})};
+    const TensorId ones = op.outputs[0];
+    edit_.Insert(place, std::move(op));
+    return ones;
+  }
+
   void Write(const Norm& found) {
     const Op last = *found.last;
     const auto place = static_cast<size_t>(found.last - graph_.ops.data());
-    std::vector<TensorId> operands = {found.x, found.scale};
-    if (found.bias.valid()) operands.push_back(found.bias);
     edit_.Remove(place);
+    std::vector<TensorId> operands = {found.x, found.scale.valid() ? found.scale : Ones(found, place)};
+    if (found.bias.valid()) operands.push_back(found.bias);
     Op op = edit_.MakeOp(last, found.has_mean ? "LayerNormalization" : "RMSNormalization", last.name, operands);
     op.outputs = last.outputs;
     Attributes attributes;
@@ -304,6 +420,8 @@ class NormReader : SpellingReader {
     op.metadata.emplace_back(kSimplifiedFrom, StrCat(Join(found.ops, ", "), ", ", last.name));
     edit_.Insert(place, std::move(op));
   }
+
+  TensorId squared_mean_;  // of the norm at hand, where its variance is of squares
 };
 
 }  // namespace

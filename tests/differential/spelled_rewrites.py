@@ -89,7 +89,7 @@ def norm(kind, spelling):
             return b.op("Div", b.reshape(b.op("ReduceSum", y, axes, keepdims=0), 3, 4, 1), b.float(8))
 
         whole = x
-        if kind == "layer":
+        if kind == "layer" and "squares" not in spelling:
             x = b.op("Sub", x, mean(x))
         centred = x
         if "second mean" in spelling:  # jnp.var's
@@ -100,6 +100,17 @@ def norm(kind, spelling):
             some = b.op("Greater", b.op("Sub", b.float(8), b.float(0)), b.float(0 if spelling != "no second mean" else 9))
             power = b.op("Where", some, power, b.float("nan"))
         x = centred
+        if "squares" in spelling:  # E[x^2] - E[x]^2
+            bare = spelling in ("squares, as flax", "squares, no scale")
+            of = b.op("Relu", whole) if spelling == "squares, mean of another" else whole
+            first, second = (b.op("ReduceMean", y, b.ints(-1), keepdims=0 if bare else 1) for y in (of, b.op("Mul", whole, whole)))
+            square = b.op("Mul", first, first) if bare else b.op("Pow", first, b.float(2))
+            power = b.op("Add" if spelling == "squares, sum" else "Sub", second, square)
+            if bare:
+                power = b.reshape(b.op("Max", b.float(0), power), 3, 4, 1)
+            x = b.op("Sub", whole, b.reshape(first, 3, 4, 1) if bare else mean(whole) if spelling == "squares, second mean" else first)
+            if spelling == "squares, not centred":
+                x = whole
         if spelling == "unbiased":
             power = b.op("Mul", power, b.float(count / (count - 1)))
         if spelling == "epsilon behind":
@@ -113,26 +124,39 @@ def norm(kind, spelling):
             y = b.op("Mul", b.op("Div", x, root), scale)
         else:
             inverse = root if spelling == "power" else b.op("Reciprocal", root) if two else b.op("Div", b.float(1), root)
-            if spelling == "scale first":
+            if spelling == "squares, as flax":
+                y = b.op("Mul", x, b.op("Mul", inverse, b.reshape(scale, 1, 1, 8)))
+            elif spelling == "scale first":
                 y = b.op("Mul", x, b.op("Mul", inverse, scale))
+            elif "no scale" in spelling:
+                y = b.op("Mul", x, inverse)
+                y = b.op("Cast", y, to=10) if "rounded" in spelling else y
             elif spelling == "rounded twice":
                 y = b.op("Mul", scale, b.op("Cast", b.op("Cast", b.op("Mul", x, inverse), to=10), to=1))
             elif spelling == "narrow":
                 y = b.op("Mul", scale, b.op("Cast", b.op("Mul", x, inverse), to=10))
             else:
                 y = b.op("Mul", scale, b.op("Mul", x, inverse))
-        if kind == "layer" and spelling != "no bias":
+        if kind == "layer" and spelling not in ("no bias", "no scale, rounded"):
             y = b.op("Add", y, values(b, "bias", "f32[4,8]" if two else "f16[8]" if spelling == "narrow" else "f32[8]"))
-        stays = spelling in ("other axis", "unbiased", "epsilon behind", "scale of all", "read twice", "rounded twice",
-                             "other second mean", "no second mean")
+        stays = spelling in ("other axis", "unbiased", "epsilon behind", "read twice", "other second mean", "no second mean", "squares, sum",
+                             "squares, not centred", "squares, mean of another", "squares, mean shown")
         name = "LayerNormalization" if kind == "layer" else "RMSNormalization"
-        outputs = [y, b.op("Exp", root)] if spelling == "read twice" else [y]
-        return outputs, {name: 0} if stays else sorted([name, "Neg"])
+        outputs = [y, b.op("Exp", root)] if spelling == "read twice" else [y, b.op("Exp", first)] if spelling == "squares, mean shown" else [y]
+        behind = {"scale of all": ["Mul"], "rounded twice": ["Cast", "Mul"]}.get(spelling, [])  # which is no scale of the norm
+        if kind == "layer" and "round" in spelling:  # it rounds to the type of x
+            behind = ["Cast", *behind]
+        if kind == "layer" and spelling in ("scale of all", "rounded twice"):
+            behind = ["Add", *behind]
+        if behind or "no scale" in spelling:
+            behind = ["Expand", *behind]  # the scale of ones
+        return outputs, {name: 0} if stays else sorted([name, "Neg", *behind])
     return case
 
 
 NORMS = ("jax", "onnx", "scale first", "power", "two dimensions", "narrow", "other axis", "unbiased", "epsilon behind",
-         "scale of all", "read twice", "rounded twice")
+         "scale of all", "read twice", "rounded twice", "no scale", "no scale, rounded")
+SQUARES = ("as flax", "kept", "second mean", "no scale", "sum", "not centred", "mean of another", "mean shown")
 
 
 def biased(spelling):
@@ -287,6 +311,7 @@ CASES = {f"gelu, {s}": gelu(s) for s in GELUS}
 CASES.update({f"logistic, {s}": logistic(s) for s in ("jax", "onnx", "reciprocal", "steeper", "two", "read twice")})
 CASES.update({f"{kind} norm, {s}": norm(kind, s) for kind in ("layer", "rms") for s in NORMS})
 CASES.update({f"layer norm, {s}": norm("layer", s) for s in ("no bias", "second mean", "other second mean", "no second mean")})
+CASES.update({f"layer norm, squares, {s}": norm("layer", f"squares, {s}") for s in SQUARES})
 CASES.update({f"biased product, {s}": biased(s) for s in ("plain", "in front", "row", "column", "residual", "of batches", "read twice")})
 CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added", "added to ones", "of data", "added of data")})
 CASES.update({f"attention of all, {s}": unmasked(s) for s in ("products", "einsums", "turned", "turned another way", "hidden by data", "read twice")})
