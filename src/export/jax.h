@@ -18,6 +18,7 @@ std::string_view JaxOpsText();           // jax_ops.py
 std::string_view JaxOpsCompositeText();  // jax_ops_composite.py: activations, norms, losses, optimizers
 std::string_view JaxOpsImageText();      // jax_ops_image.py: images of other sizes and forms
 std::string_view JaxOpsNetworkText();    // jax_ops_network.py: convolutions and pools
+std::string_view JaxOpsRecurrentText();  // jax_ops_recurrent.py: LSTM, GRU, RNN
 std::string_view JaxRunText();           // jax_run.py, what both share
 
 // The mesh axes on which the layout cuts the tensor into parts of different sizes become B; true: there were some.

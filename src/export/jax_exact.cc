@@ -28,7 +28,8 @@ namespace {
 std::set<std::string, std::less<>> OpsOfJax() {
   std::set<std::string, std::less<>> ops;
   std::vector<std::string_view> lines;
-  for (const std::string_view text : {JaxOpsText(), JaxOpsCompositeText(), JaxOpsImageText(), JaxOpsNetworkText()}) {
+  for (const std::string_view text :
+       {JaxOpsText(), JaxOpsCompositeText(), JaxOpsImageText(), JaxOpsNetworkText(), JaxOpsRecurrentText()}) {
     for (const std::string_view line : Split(text, '\n')) lines.push_back(line);
   }
   for (const std::string_view line : lines) {
@@ -125,6 +126,7 @@ Result<PlanExport> WriteJaxProgram(const Plan& plan) {
   made.files.push_back({"jax_ops_composite.py", std::string(JaxOpsCompositeText())});
   made.files.push_back({"jax_ops_image.py", std::string(JaxOpsImageText())});
   made.files.push_back({"jax_ops_network.py", std::string(JaxOpsNetworkText())});
+  made.files.push_back({"jax_ops_recurrent.py", std::string(JaxOpsRecurrentText())});
   made.files.push_back({"plan_resample.py", std::string(PlanResampleText())});
   made.files.push_back({"plan_run.py", std::string(JaxRunText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});

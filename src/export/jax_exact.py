@@ -27,6 +27,7 @@ from jax.sharding import NamedSharding, PartitionSpec  # noqa: E402
 import jax_ops_composite  # noqa: E402, F401  registers its ops
 import jax_ops_image  # noqa: E402, F401  registers its ops
 import jax_ops_network  # noqa: E402, F401  registers its ops
+import jax_ops_recurrent  # noqa: E402, F401  registers its ops
 from jax_ops import DTYPES, OPS, Layout, Part, Site, move, parse_layout, split_dim  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)  # types are the plan's, as they stand

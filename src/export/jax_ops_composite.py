@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jax_ops import Array, Site, ints, op
+from jax_ops import Array, Part, Site, ints, op
 
 
 def _wide(x: Array) -> Array:
@@ -105,6 +105,9 @@ def total(site: Site, *operands: Array) -> Array:
 
 # Products.
 
+# Rows of both are summed, of each group apart.
+GROUPED_OUTER = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), lhs_ragged_dimensions=[0], rhs_group_dimensions=[])
+
 
 @op("Gemm")
 def gemm(site: Site, a: Array, b: Array, c: Array | None = None) -> Array:
@@ -112,6 +115,30 @@ def gemm(site: Site, a: Array, b: Array, c: Array | None = None) -> Array:
     alpha, beta = site.get("alpha", 1.0), site.get("beta", 1.0)
     y = y if alpha == 1 else y * jnp.asarray(alpha, y.dtype)
     return y if c is None else y + (c if beta == 1 else c * jnp.asarray(beta, y.dtype))
+
+
+def _by_expert(site: Site, expert: Array, experts: Part) -> tuple[Array, Array, Array]:
+    """Rows in the order of the experts that this device holds, those of others behind them: places, whether a row there is
+    of one that is held, and how many each has."""
+    own = jnp.where(expert < 0, expert + experts.shape[0], expert) - experts.begin(0)
+    held = experts.local()[0]
+    own = jnp.where((own >= 0) & (own < held), own, held)
+    order = jnp.argsort(own)
+    return order, own[order] < held, jnp.bincount(own, length=held + 1)[:held].astype(jnp.int32)
+
+
+@op("sbp::GroupedMatMul")
+def grouped_matmul(site: Site, x: Array, w: Array, expert: Array) -> Array:
+    order, is_held, sizes = _by_expert(site, expert, site.operand(1))
+    made = lax.ragged_dot(x[order], jnp.swapaxes(w, 1, 2) if site.get("transB", 0) else w, sizes)
+    return jnp.zeros_like(made).at[order].set(jnp.where(is_held[:, None], made, 0))
+
+
+@op("sbp::GroupedOuter")
+def grouped_outer(site: Site, a: Array, b: Array, expert: Array) -> Array:
+    order, is_held, sizes = _by_expert(site, expert, site.results[0])
+    rows = [jnp.where(is_held[:, None], x[order], 0) for x in (a, b)]
+    return lax.ragged_dot_general(*rows, sizes, GROUPED_OUTER)
 
 
 # Normalisation.

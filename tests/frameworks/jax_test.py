@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -174,23 +175,50 @@ def checked(planner, folder, name, mesh, flags, trained=False):
     return None if line.startswith("FAILED") else int(line.split()[-2])
 
 
-# Plans of other models than StableHLO's, which have no parameters: each op of torch, and images of other sizes.
-OF_TORCH = ("calls", "more-calls", "resized")
+# Plans of other models than StableHLO's: each op of torch, images of other sizes, experts as
+# grouped products, recurrent layers.
+OF_TORCH = ("calls", "more-calls", "moe-sorted", "recurrent", "resized")
+# Their steps, held against what `run` makes of the same plan, which holds itself against the unsharded step.
+STEPS_OF_TORCH = {"moe-sorted": ["--loss", "mse:output:0", "--pin", "block.experts.*==(B, S(0))"], "recurrent": ["--loss", "output:0"]}
 
 
-def is_torch_right(planner, name):
-    """The exact form of a plan of what torch exported makes what torch made."""
-    data, said = ROOT / "tests/data/torch", "FAILED"
+def weights_of(program):
+    """Name -> array, of an archive of torch.export whose weights are of f32 and stand as they are."""
+    with zipfile.ZipFile(program) as archive:
+        config = next((n for n in archive.namelist() if n.endswith("model_weights_config.json")), None)
+        rows = json.loads(archive.read(config))["config"] if config else {}
+        assert all(row["tensor_meta"]["dtype"] == 7 for row in rows.values())
+        return {name: numpy.frombuffer(archive.read(config.replace("model_weights_config.json", row["path_name"])), "<f4").reshape(
+            [size["as_int"] for size in row["tensor_meta"]["sizes"]]) for name, row in rows.items()}
+
+
+def inputs_of_torch(program, plan, trained):
+    """By name; the target of a step is anything."""
+    given = {**numpy.load(program.with_suffix(".inputs.npz")), **weights_of(program)}
+    for row in plan["graph"]["inputs"] if trained else ():
+        if row["name"].startswith("target/"):
+            given[row["name"]] = MODELS.normal(*map(int, re.findall(r"\d+", row["type"].partition("[")[2])))
+    return given
+
+
+def is_torch_right(planner, name, step=None):
+    """The exact form of a plan of what torch exported makes what torch made, or that of its step what `run` makes."""
+    program, said = ROOT / f"tests/data/torch/{name}.pt2", "FAILED"
     with tempfile.TemporaryDirectory() as scratch:
-        plan, out = Path(scratch) / "plan.json", Path(scratch) / "out"
+        plan, out, inputs, made = (Path(scratch) / n for n in ("plan.json", "out", "inputs.npz", "made.npz"))
         try:
-            run(planner, "infer", data / f"{name}.pt2", "--mesh", "data=2,model=2", "--even-only", "-o", plan)
+            train = ["--train", *step] if step else []
+            run(planner, "infer", program, "--mesh", "data=2,model=2", "--even-only", "-o", plan, *train)
+            numpy.savez(inputs, **inputs_of_torch(program, json.loads(plan.read_text()), bool(step)))
+            if step:
+                run(planner, "run", plan, "--inputs", inputs, "--outputs", made)
             run(planner, "export", "--to", "jax", "--exact", plan, "-o", out)
-            said = run(sys.executable, out / "load_plan.py", "--inputs", data / f"{name}.inputs.npz", "--expect", data / f"{name}.outputs.npz")
+            expected = made if step else program.with_suffix(".outputs.npz")
+            said = run(sys.executable, out / "load_plan.py", "--inputs", inputs, "--expect", expected)
             said = re.search(r"largest error .*", said)[0]
         except AssertionError as error:
             said = f"FAILED: {error}"
-    print(f"{name}.pt2: {said}", flush=True)
+    print(f"{name}.pt2{' --train' if step else ''}: {said}", flush=True)
     return not said.startswith("FAILED")
 
 
@@ -214,6 +242,7 @@ def main():
             for trained, mesh in itertools.product((False, True) if is_forward else (False,), MESHES):
                 counts.append(checked(planner, folder, name, mesh, pins_for(mesh, pins), trained))
     right = [is_torch_right(planner, name) for name in OF_TORCH if name in chosen or not chosen]
+    right += [is_torch_right(planner, name, step) for name, step in STEPS_OF_TORCH.items() if name in chosen or not chosen]
     passed = None not in counts and all(right) and (bool(chosen) or sum(counts) > 0)
     sys.exit(0 if passed else 1)
 
