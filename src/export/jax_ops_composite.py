@@ -38,6 +38,16 @@ def gelu(site: Site, x: Array) -> Array:
     return jax.nn.gelu(x, approximate=site.get("approximate", "none") == "tanh")
 
 
+@op("Swish")
+def swish(site: Site, x: Array) -> Array:
+    return x * jax.nn.sigmoid(x * site.get("alpha", 1.0))
+
+
+@op("sbp::SwishGrad")
+def swish_grad(site: Site, dy: Array, x: Array) -> Array:
+    return jax.vjp(lambda value: swish(site, value), x)[1](dy)[0]
+
+
 op("sbp::BesselI0e")(lambda site, x: jax.scipy.special.i0e(x))
 op("sbp::BesselI1e")(lambda site, x: jax.scipy.special.i1e(x))
 op("com.microsoft::Inverse")(lambda site, x: jnp.linalg.inv(x))
@@ -187,6 +197,12 @@ def softmax(site: Site, x: Array) -> Array:
 def log_softmax(site: Site, x: Array) -> Array:
     _whole_axis(site, site.axis(-1))
     return jax.nn.log_softmax(x, axis=site.axis(-1))
+
+
+@op("sbp::LogSoftmaxGrad")
+def log_softmax_grad(site: Site, dy: Array, y: Array) -> Array:
+    _whole_axis(site, site.axis(-1))
+    return dy - jnp.exp(y) * dy.sum(axis=site.axis(-1), keepdims=True)
 
 
 def _whole_axis(site: Site, axis: int) -> None:

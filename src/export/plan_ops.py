@@ -242,6 +242,18 @@ def gelu(site: Site, x: Tensor) -> Tensor:
     return functional.gelu(x, approximate=site.get("approximate", "none"))
 
 
+@op("Swish")
+def swish(site: Site, x: Tensor) -> Tensor:
+    return x * torch.sigmoid(x * site.get("alpha", 1.0))
+
+
+@op("sbp::SwishGrad")
+def swish_grad(site: Site, dy: Tensor, x: Tensor) -> Tensor:
+    alpha = site.get("alpha", 1.0)
+    share = torch.sigmoid(x * alpha)
+    return dy * (share + x * share * (1 - share) * alpha)
+
+
 # Products.
 
 

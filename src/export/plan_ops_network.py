@@ -118,6 +118,11 @@ def log_softmax(site: Site, x: Tensor) -> Tensor:
     return torch.log_softmax(x, site.axis(-1))
 
 
+@op("sbp::LogSoftmaxGrad")
+def log_softmax_grad(site: Site, dy: Tensor, y: Tensor) -> Tensor:
+    return dy - y.exp() * dy.sum(site.axis(-1), keepdim=True)
+
+
 @op("LayerNormalization")
 def layer_norm(site: Site, x: Tensor, w: Tensor, b: Tensor | None = None) -> Results:
     over = list(range(site.axis(-1), x.ndim))

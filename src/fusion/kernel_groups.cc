@@ -53,6 +53,7 @@ class Fuser {
     if (graph_.ops.empty()) return {};  // all folded: nothing runs, and plan files hold no groups
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) Place(op);
     JoinAttention(drafts_);
+    for (size_t t = 0; t < graph_.tensors.size(); ++t) JoinReaders(TensorId(t));
     Number();
     FindInside();
     Describe();
@@ -127,6 +128,23 @@ class Fuser {
     if (drafts_.runs(b.first) != drafts_.runs(a.first) || drafts_.phase(b.first) != drafts_.phase(a.first))
       return false;
     return (ReadsOnlyAs(group, other) || ReadsOnlyAs(other, group)) && !drafts_.ReentersBoth(group, other);
+  }
+
+  // Light groups that read the tensor, if it is large, become one on the same terms, though neither reads what the
+  // other makes: an activation that is computed again and its derivative, which read the same.
+  void JoinReaders(TensorId tensor) {
+    const auto [begin, end] = drafts_.uses().of(tensor);
+    int32_t into = -1;
+    for (auto use = begin; use != end; ++use) {
+      const int32_t group = drafts_.group(use->op.value);
+      if (group < 0 || group == into || drafts_.at(group).kind != GroupKind::kLight) continue;
+      if (drafts_.count(tensor) * kSmallPart <= drafts_.at(group).space) continue;
+      if (into >= 0 && MayMerge(into, group)) {
+        drafts_.Merge(into, group);
+      } else {
+        into = group;
+      }
+    }
   }
 
   // Does the group read nothing but single numbers, what is small beside what it makes (a number a row, a column), and

@@ -8,9 +8,9 @@
 //   the same rows, which are short enough for one block of a device;
 // * a step runs it as often, in the same phase.
 // Light groups of other operands that it reads then become one with that group, on the same terms, where one of both
-// reads nothing but what the other does: that they began apart is an accident of spelling. Views run no kernel, and
-// neither do moves (transposes, broadcasts, slices) that only light ops or contractions read, or that follow a
-// contraction: both address their operands as they lie.
+// reads nothing but what the other does: that they began apart is an accident of spelling. So do, at the end, light
+// groups that read one large tensor. Views run no kernel, and neither do moves (transposes, broadcasts, slices) that
+// only light ops or contractions read, or that follow a contraction: both address their operands as they lie.
 #pragma once
 
 #include <cstdint>

@@ -85,8 +85,8 @@ std::string WriteEmbedding(const Decoder& decoder, ModuleWriter& writer) {
 
 Activation ReadActivation(Config& config, std::string_view key, std::string_view fallback) {
   const AttributeList tanh = {{"approximate", std::string("tanh")}};
-  const std::pair<std::string_view, Activation> rows[] = {{"silu", {}},
-                                                          {"swish", {}},
+  const std::pair<std::string_view, Activation> rows[] = {{"silu", {"Swish", {}}},
+                                                          {"swish", {"Swish", {}}},
                                                           {"gelu", {"Gelu", {}}},
                                                           {"gelu_new", {std::string(kGeluNew), {}}},
                                                           {"gelu_pytorch_tanh", {"Gelu", tanh}},
@@ -109,9 +109,7 @@ std::string WriteActivation(const Activation& activation, const std::string& x, 
   const std::string outer = writer.scope();
   writer.Enter(outer + "/act_fn");
   std::string y;
-  if (activation.op.empty()) {
-    y = writer.Op("Mul", "silu", {x, writer.Op("Sigmoid", "sigmoid", {x})});
-  } else if (activation.op == kGeluNew) {
+  if (activation.op == kGeluNew) {
     y = WriteGeluNew(x, writer);
   } else {
     y = writer.Op(activation.op, "activation", {x}, activation.attributes);

@@ -18,7 +18,7 @@
 
 namespace sbp::huggingface {
 
-// An activation as an op; "": x times its sigmoid.
+// An activation as an op, or "gelu_new": the pieces that transformers writes.
 struct Activation {
   std::string op;
   AttributeList attributes;

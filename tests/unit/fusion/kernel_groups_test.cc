@@ -266,6 +266,27 @@ TEST(KernelGroups, ABranchOfLittleIsOneKernelWithWhatReadsIt) {
 }
 
 // The second branch waits for a product of the first, which is no part of the kernel.
+TEST(KernelGroups, KernelsThatReadTheSameAreOne) {
+  const Graph graph = Lines()  // an activation that is computed again, and its derivative
+                          .Input("gate", {4, 2048})
+                          .Input("up", {4, 2048})
+                          .Input("dy", {4, 2048})
+                          .Op("Mul", {"dy", "up"}, "d_active")
+                          .Op("sbp::SwishGrad", {"d_active", "gate"}, "d_gate")
+                          .Op("Swish", {"gate"}, "active")
+                          .Op("Mul", {"dy", "active"}, "d_up")
+                          .Make({"d_gate", "d_up"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: d_active d_gate active d_up"));
+  const Graph other = Lines()  // each reads what the other does not
+                          .Input("x", {4, 2048})
+                          .Input("a", {4, 2048})
+                          .Input("b", {4, 2048})
+                          .Op("Mul", {"x", "a"}, "y")
+                          .Op("Mul", {"x", "b"}, "z")
+                          .Make({"y", "z"});
+  EXPECT_THAT(GroupsOf(other), IsEmpty());
+}
+
 TEST(KernelGroups, BranchesThatWaitForEachOtherStayTwo) {
   const Graph graph = Lines()
                           .Input("x", {16, 16})
