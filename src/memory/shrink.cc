@@ -15,6 +15,7 @@
 #include "plan/ends.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
@@ -104,7 +105,7 @@ class Shrinker {
     const int64_t whole = LocalBytes(graph_.tensor(buffer).type, plan_.source_layouts[buffer.index()], plan_.mesh);
     const int64_t left = LocalBytes(graph_.tensor(transition.tensor).type, transition.to, plan_.mesh);
     const uint32_t to = std::max(free_from_[buffer.index()], latest.other);
-    const bool grows = std::ranges::any_of(transition.steps, [&](const BoxingStep& step) {
+    const bool grows = std::ranges::any_of(transition.steps, [&](const auto& step) {
       return LocalBytes(graph_.tensor(transition.tensor).type, step.to, plan_.mesh) > whole;
     });
     if (left >= whole || grows || to >= latest.runs || to >= graph_.ops.size()) return false;

@@ -128,11 +128,11 @@ std::vector<std::string> WarnOfMissingProducts(const Problem& problem, const Dev
 
 // Where no plan fits, copies of weights may be why.
 Status WithGatheredWeights(const Status& failure, const Problem& problem) {
-  if (failure.ok() || failure.code() != Code::kNoPlan) return failure;
+  if (!failure.lacks_memory()) return failure;
   std::string message = failure.message();
   for (const std::string& warning : WarnOfGatheredWeights(problem)) message += StrCat("; ", warning);
   for (const std::string& warning : WarnOfLoopedExperts(problem)) message += StrCat("; ", warning);
-  return NoPlan(std::move(message));
+  return NoPlanFits(std::move(message));
 }
 
 std::string Dump(const Assignment& assignment, const Problem& problem) {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kEffort = 0.3;                         // of one search
 constexpr int kAxesOfUniform = 2;                       // of more, another network takes seconds
-constexpr double kEffortOfUniform = 0.1;                // likewise, among uniform plans
+constexpr double kEffortOfAlike = 0.1;                  // likewise, among uniform plans
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
 constexpr int64_t kPatienceOfSmall = 24;                // steps of the dual, whose bound nobody asks for
 constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs a message has less work
@@ -66,7 +66,7 @@ std::optional<Assignment> UnlimitedUniform(const Problem& problem, const Assignm
   const Result<LayoutNetwork> network =
       LayoutNetwork::Build(problem, {.lists = lists, .start = lists != nullptr ? &start : nullptr});
   if (!network.ok()) return std::nullopt;
-  search.effort = kEffortOfUniform;
+  search.effort = kEffortOfAlike;
   std::vector<std::vector<int32_t>> starts;
   if (Result<std::vector<int32_t>> written = network->Write(start); written.ok()) starts.push_back(*std::move(written));
   const std::optional<SolveResult> solved = UniformSearch(*network).Solve(starts, search);
