@@ -16,7 +16,6 @@
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
-#include "schedule/schedule.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -201,10 +200,9 @@ std::string PlanHeadline(const Plan& plan) {
 std::string PlanCosts(const Plan& plan) {
   if (IsBareGraph(plan)) return "";
   const Cost& total = plan.total;
-  return StrCat("step ", FormatSeconds(MakeSchedule(plan).summary.step), " · compute ",
-                FormatSeconds(total.compute_seconds), " + boxing ", FormatSeconds(total.collective_seconds),
-                " · moved ", FormatBytes(total.bytes_moved), " · peak ",
-                FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
+  return StrCat("sum of prices ", FormatSeconds(total.seconds()), " = compute ", FormatSeconds(total.compute_seconds),
+                " + boxing ", FormatSeconds(total.collective_seconds), " · moved ", FormatBytes(total.bytes_moved),
+                " · peak ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
 }
 
 std::vector<std::string> WarningsOf(const Plan& plan) {

@@ -232,10 +232,10 @@ class Inputs:
                              vocab=32000, seq=512)
 
     def _step10000(self):
-        return self._step_sized(70)
+        return self._step_sized(74)
 
     def _step50000(self):
-        return self._step_sized(350)
+        return self._step_sized(370)
 
     def _ops10000(self):
         return self._sized(10_000)
