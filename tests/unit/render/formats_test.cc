@@ -51,7 +51,7 @@ TEST(Formats, SmallPlanAsText) {
   EXPECT_EQ(Render(SmallPlan(), "txt"),
             "small\n"
             "2 ops · mesh x=2 · greedy (bytes)\n"
-            "step 0 s = compute 0 s + boxing 0 s · moved 0 B · peak 0 B per device\n"
+            "sum of prices 0 s = compute 0 s + boxing 0 s · moved 0 B · peak 0 B per device\n"
             "\n"
             "Ops\n"
             "op   type    output, global → local  signature            compute  collectives before it\n"
