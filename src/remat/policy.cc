@@ -29,6 +29,11 @@ Result<RematPolicy> ReadPolicy(std::string_view name) {
     if (row.name == name) return row.policy;
     names.emplace_back(row.name);
   }
+  if (const size_t plus = name.find('+'); plus != std::string_view::npos) {
+    const std::vector<std::string> suffixes = {std::string(kHeld), std::string(kFused)};
+    return BadInput(StrCat("--remat: ", Quote(name), ": behind a policy may stand ", Join(suffixes, " and "),
+                           DidYouMean(name.substr(plus), suffixes)));
+  }
   if (name == "auto") return BadInput("--remat: auto stands alone, and is for `infer`");
   const std::string expected = Join(names, ", ");
   names.emplace_back("auto");
