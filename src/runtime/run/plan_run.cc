@@ -80,6 +80,7 @@ class PlanRunner {
   Status RunVirtually(PlanRun& run) {
     SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_));
     SBP_ASSIGN_OR_RETURN(const Timeline timeline, Simulate(actors, plan_.mesh));
+    run.report.is_virtual = true;
     run.report.predicted_seconds = timeline.seconds;
     run.report.peak_bytes = physical_.arena_bytes;
     run.report.notes.push_back("virtual time: what the cost model predicts, with tasks and collectives overlapped");

@@ -195,8 +195,6 @@ std::string MemoryLine(const DeviceMemory& memory) {
                 " of ", bytes(memory.total_bytes), " are free\n");
 }
 
-bool IsVirtual(const RunReport& report) { return report.measured_seconds == 0 && report.predicted_seconds > 0; }
-
 nlohmann::ordered_json MemoryJson(const DeviceMemory& memory) {
   nlohmann::ordered_json phases = nlohmann::ordered_json::array();
   for (const DeviceMemory::Phase& phase : memory.phases)
@@ -247,9 +245,9 @@ std::string FormatRunReport(const RunReport& report) {
   }
   for (const std::string& note : report.notes) text += note + "\n";
   if (!report.device_memory.phases.empty()) text += MemoryLine(report.device_memory);
-  text += IsVirtual(report) ? "step:" : StrCat("step: measured ", FormatSeconds(report.measured_seconds));
+  text += report.is_virtual ? "step:" : StrCat("step: measured ", FormatSeconds(report.measured_seconds));
   if (report.predicted_seconds > 0)
-    text += StrCat(IsVirtual(report) ? " predicted " : ", predicted ", FormatSeconds(report.predicted_seconds));
+    text += StrCat(report.is_virtual ? " predicted " : ", predicted ", FormatSeconds(report.predicted_seconds));
   if (report.reference_seconds > 0) text += StrCat("; unsharded ", FormatSeconds(report.reference_seconds));
   if (report.peak_bytes > 0) text += StrCat("; ", FormatBytes(static_cast<double>(report.peak_bytes)), " a device");
   text += "\n";
@@ -277,7 +275,7 @@ std::string RunReportJson(const RunReport& report) {
   json["good"] = report.good();
   json["predicted_seconds"] = report.predicted_seconds;
   json["measured_seconds"] = nullptr;  // of virtual time
-  if (!IsVirtual(report)) json["measured_seconds"] = report.measured_seconds;
+  if (!report.is_virtual) json["measured_seconds"] = report.measured_seconds;
   json["reference_seconds"] = report.reference_seconds;
   json["peak_bytes"] = report.peak_bytes;
   if (!report.device_memory.phases.empty()) json["device_memory"] = MemoryJson(report.device_memory);

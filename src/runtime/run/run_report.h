@@ -65,7 +65,8 @@ struct RunReport {
   std::vector<TensorReport> tensors;  // every other one, on request
   double tolerance = 0;               // on relative_error; with an element-wise one, 0
   bool elementwise = false;           // judged by Difference::outside
-  // Predicted: with compute and collectives overlapped. Measured: with inputs and outputs; 0: nothing was executed.
+  bool is_virtual = false;            // nothing was executed, nor measured
+  // Predicted: with compute and collectives overlapped. Measured: with inputs and outputs.
   double predicted_seconds = 0, measured_seconds = 0, reference_seconds = 0;
   int64_t peak_bytes = 0;      // on each device: what the run itself asked for
   DeviceMemory device_memory;  // what the first device says itself

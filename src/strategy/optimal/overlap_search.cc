@@ -420,7 +420,7 @@ class OverlapSearch {
   const double seconds_;
   double overlap_ = 1;
   double bound_ = 0;
-  double least_ = 0;          // step of any plan seen that fits
+  double least_ = 0;          // step of any plan seen that fits and might have been taken
   double offered_step_ = 0;   // of the last plan offered; 0: it does not fit
   double share_of_time_ = 1;  // after which it is late
   int64_t limit_ = 0;         // of the network's memory, where there is one
