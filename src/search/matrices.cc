@@ -17,19 +17,35 @@ uint64_t HashOf(const Matrix& matrix) {
     hash = (hash ^ number) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 31;
   };
-  // Four chains side by side: of one, each step would wait for the one before.
-  std::array<uint64_t, 4> lanes = {1, 2, 3, 4};
-  for (size_t i = 0; i < matrix.table.size(); ++i) {
-    uint64_t& lane = lanes[i % lanes.size()];
-    lane = (lane ^ std::bit_cast<uint64_t>(matrix.table[i])) * 0x9E3779B97F4A7C15u;
-    lane ^= lane >> 31;
+  // Chains side by side: of one, each step would wait for the one before.
+  constexpr size_t kLanes = 8;
+  std::array<uint64_t, kLanes> lanes = {1, 2, 3, 4, 5, 6, 7, 8};
+  const size_t whole = matrix.table.size() - matrix.table.size() % kLanes;
+  for (size_t begin = 0; begin < whole; begin += kLanes) {
+    for (size_t i = 0; i < kLanes; ++i) {
+      const uint64_t number = lanes[i] ^ std::bit_cast<uint64_t>(matrix.table[begin + i]);
+      lanes[i] = std::rotl(number, 29) * 0x9E3779B97F4A7C15u;
+    }
   }
   for (const uint64_t lane : lanes) mix(lane);
+  for (size_t i = whole; i < matrix.table.size(); ++i) mix(std::bit_cast<uint64_t>(matrix.table[i]));
   for (const TableLines* lines : {&matrix.row_lines, &matrix.column_lines}) {
     for (const int32_t line : lines->first) mix(static_cast<uint64_t>(line));
     for (const int32_t line : lines->second) mix(static_cast<uint64_t>(line));
   }
   return hash;
+}
+
+// Without a branch per entry, as most tables have none.
+bool HasForbidden(const std::vector<double>& table) {
+  constexpr size_t kBlock = 256;
+  for (size_t begin = 0; begin < table.size(); begin += kBlock) {
+    const size_t end = std::min(table.size(), begin + kBlock);
+    double most = -kForbidden;
+    for (size_t i = begin; i < end; ++i) most = std::max(most, table[i]);
+    if (most == kForbidden) return true;
+  }
+  return false;
 }
 
 // entry = row_part + column_part over all finite entries, with no forbidden entry at all.
@@ -149,8 +165,9 @@ const double* Matrix::Row(int32_t row, std::vector<double>& scratch) const {
   return scratch.data();
 }
 
-MatrixId Matrices::Add(Matrix given) {
-  Matrix matrix = Tidy(std::move(given));
+MatrixId Matrices::Add(Matrix matrix) { return AddTidy(Tidy(std::move(matrix))); }
+
+MatrixId Matrices::AddTidy(Matrix matrix) {
   std::vector<MatrixId>& same_hash = by_hash_[HashOf(matrix)];
   for (const MatrixId id : same_hash) {
     if (matrices_[id] == matrix) return id;
@@ -163,6 +180,10 @@ MatrixId Matrices::Add(Matrix given) {
 
 MatrixFacts Matrices::Derive(const Matrix& matrix) {
   MatrixFacts facts;
+  if (matrix.rows > 1 && matrix.columns > 1 && !HasForbidden(matrix.table)) {
+    Separate(matrix, facts);
+    return facts;
+  }
   std::vector<int32_t> row_count(matrix.rows, 0), column_count(matrix.columns, 0);
   std::vector<int32_t> column_of_row(matrix.rows, 0), row_of_column(matrix.columns, 0);
   std::vector<double> scratch;
@@ -202,11 +223,32 @@ const MatrixFacts& Matrices::Facts(MatrixId id) {
   return facts_[facts_of_[id]];
 }
 
+// What Select makes of a plain matrix.
+Matrix Matrices::PickPlain(const Matrix& from, MapId rows, MapId columns) const {
+  const auto count = [&](MapId map, int32_t all) {
+    return map == kIdentity ? all : static_cast<int32_t>(Map(map).size());
+  };
+  const int32_t num_rows = count(rows, from.rows), num_columns = count(columns, from.columns);
+  std::vector<double> entries(static_cast<size_t>(num_rows) * num_columns);
+  double* to = entries.data();
+  for (int32_t i = 0; i < num_rows; ++i, to += num_columns) {
+    const double* row = from.table_row(rows == kIdentity ? i : Map(rows)[i]);
+    if (columns == kIdentity) {
+      std::copy_n(row, num_columns, to);
+    } else {
+      const std::span<const int32_t> picked = Map(columns);
+      for (int32_t j = 0; j < num_columns; ++j) to[j] = row[picked[j]];
+    }
+  }
+  return Matrix::Plain(num_rows, num_columns, std::move(entries));
+}
+
 MatrixId Matrices::Select(MatrixId id, MapId rows, MapId columns) {
   if (rows == kIdentity && columns == kIdentity) return id;
   const auto [known, inserted] = made_.try_emplace({kSelect, id, rows, columns}, -1);
   if (!inserted) return known->second;
   const Matrix& from = matrices_[id];
+  if (from.plain()) return known->second = AddTidy(PickPlain(from, rows, columns));
   Matrix result = from;
   if (rows != kIdentity) {
     result.row_lines = Compose(from.row_lines, Map(rows));
@@ -216,7 +258,6 @@ MatrixId Matrices::Select(MatrixId id, MapId rows, MapId columns) {
     result.column_lines = Compose(from.column_lines, Map(columns));
     result.columns = static_cast<int32_t>(Map(columns).size());
   }
-  if (from.plain()) result = InFull(result);
   return known->second = Add(std::move(result));
 }
 
@@ -225,11 +266,19 @@ MatrixId Matrices::Transpose(MatrixId id) {
   if (!inserted) return known->second;
   const Matrix& from = matrices_[id];
   Matrix result{from.columns, from.rows, {}, from.table_columns, from.table_rows, from.column_lines, from.row_lines};
-  result.table.reserve(from.table.size());
-  for (int32_t j = 0; j < from.table_columns; ++j) {
-    for (int32_t i = 0; i < from.table_rows; ++i) result.table.push_back(from.table_row(i)[j]);
+  result.table.resize(from.table.size());
+  constexpr int32_t kBlock = 16;  // rows whose lines of cache are written to while they are at hand
+  for (int32_t begin = 0; begin < from.table_rows; begin += kBlock) {
+    const int32_t end = std::min(from.table_rows, begin + kBlock);
+    for (int32_t j = 0; j < from.table_columns; ++j) {
+      double* to = result.table.data() + static_cast<size_t>(j) * from.table_rows;
+      for (int32_t i = begin; i < end; ++i) to[i] = from.table_row(i)[j];
+    }
   }
-  return known->second = Add(std::move(result));
+  const MatrixId made = AddTidy(std::move(result));
+  known->second = made;
+  made_.try_emplace({kTranspose, made}, id);
+  return made;
 }
 
 MatrixId Matrices::Sum(MatrixId a, MatrixId b) {

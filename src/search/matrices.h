@@ -84,6 +84,8 @@ class Matrices {
   MatrixId MinSum(std::span<const double> costs, MatrixId a, MatrixId b);
 
  private:
+  MatrixId AddTidy(Matrix matrix);  // all of whose lines are read
+  Matrix PickPlain(const Matrix& from, MapId rows, MapId columns) const;
   MatrixFacts Derive(const Matrix& matrix);
 
   std::deque<Matrix> matrices_;

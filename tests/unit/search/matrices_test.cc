@@ -84,6 +84,7 @@ TEST(Matrices, OperationsOnTablesAreThoseOnEntries) {
     tables += made[id_a].plain() ? 0 : 1;
     ExpectSame(made[id_a], full[full_a], seed);
     ExpectSame(made[made.Transpose(id_a)], full[full.Transpose(full_a)], seed);
+    EXPECT_EQ(made.Transpose(made.Transpose(id_a)), id_a) << "seed " << seed;
     ExpectSame(made[made.Sum(id_a, id_c)], full[full.Sum(full_a, full_c)], seed);
     std::vector<double> costs;
     for (int32_t k = 0; k < 25; ++k) costs.push_back(random.Below(8) == 0 ? kForbidden : random.Below(20));
