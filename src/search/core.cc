@@ -9,8 +9,8 @@ void MakeLinks(Core& core) {
   for (int32_t i = 0; i < static_cast<int32_t>(core.edges.size()); ++i) {
     const int32_t a = core.edges[i].nodes[0];
     const int32_t b = core.edges[i].nodes[1];
-    const Matrix* by_a = &core.matrices[core.edges[i].matrix];
-    const Matrix* by_b = &core.matrices[core.matrices.Transpose(core.edges[i].matrix)];
+    const Matrix* by_a = &core.matrices()[core.edges[i].matrix];
+    const Matrix* by_b = &core.matrices()[core.matrices().Transpose(core.edges[i].matrix)];
     core.nodes[a].edges.push_back(i);
     core.nodes[b].edges.push_back(i);
     core.links[a].push_back({b, i, by_b, by_a});
@@ -22,7 +22,7 @@ double CostOf(const Core& core, std::span<const int32_t> choice) {
   double cost = core.constant;
   for (int32_t node = 0; node < core.size(); ++node) cost += core.nodes[node].costs[choice[node]];
   for (const Core::Edge& edge : core.edges) {
-    cost += core.matrices[edge.matrix].at(choice[edge.nodes[0]], choice[edge.nodes[1]]);
+    cost += core.matrices()[edge.matrix].at(choice[edge.nodes[0]], choice[edge.nodes[1]]);
   }
   return cost;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,13 +41,14 @@ struct Core {
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;
-  std::vector<std::vector<Link>> links;  // per node
-  Matrices matrices;
-  std::vector<double> limits;  // per step, of what the holds take
+  std::vector<std::vector<Link>> links;                                      // per node
+  std::shared_ptr<Matrices> shared_matrices = std::make_shared<Matrices>();  // with other cores: ReductionMemory
+  std::vector<double> limits;                                                // per step, of what the holds take
   std::vector<int64_t> times;  // per step, a time of the network that it stands for
   double constant = 0;         // cost that no choice changes
   double scale = 1;            // cost here = scale * cost in units of the CostNetwork (rounded down if scale < 1)
 
+  Matrices& matrices() const { return *shared_matrices; }
   int32_t size() const { return static_cast<int32_t>(nodes.size()); }
   int32_t steps() const { return static_cast<int32_t>(limits.size()); }
   int32_t candidates(int32_t node) const { return static_cast<int32_t>(nodes[node].costs.size()); }

@@ -45,7 +45,7 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
   std::unordered_map<MatrixId, double> least_of;  // equal layers share matrices
   for (size_t i = 0; i < core.edges.size(); ++i) {
     const auto [known, is_new] = least_of.try_emplace(core.edges[i].matrix, 0);
-    const std::vector<double>& table = core.matrices[core.edges[i].matrix].table;
+    const std::vector<double>& table = core.matrices()[core.edges[i].matrix].table;
     if (is_new) known->second = *std::min_element(table.begin(), table.end());
     const int32_t first = std::min(core.edges[i].nodes[0], core.edges[i].nodes[1]);
     const double least = known->second;

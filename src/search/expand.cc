@@ -13,7 +13,7 @@ std::vector<int32_t> Reduction::Contract(std::span<const int32_t> choice) const 
   std::vector<int32_t> now(choice.begin(), choice.end());
   for (const Step& step : steps_) {
     if (const auto* kept = std::get_if<Kept>(&step)) {
-      now[kept->node] = std::max(0, core_.matrices.Map(kept->instead)[now[kept->node]]);
+      now[kept->node] = std::max(0, core_.matrices().Map(kept->instead)[now[kept->node]]);
     }
   }
   std::vector<int32_t> core_choice;
@@ -26,9 +26,9 @@ std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) con
   for (size_t i = 0; i < network_node_.size(); ++i) choice[network_node_[i]] = core_choice[i];
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     if (const auto* kept = std::get_if<Kept>(&*step)) {
-      choice[kept->node] = core_.matrices.Map(kept->kept)[choice[kept->node]];
+      choice[kept->node] = core_.matrices().Map(kept->kept)[choice[kept->node]];
     } else if (const auto* follows = std::get_if<Follows>(&*step)) {
-      choice[follows->node] = core_.matrices.Map(follows->map)[choice[follows->of]];
+      choice[follows->node] = core_.matrices().Map(follows->map)[choice[follows->of]];
     } else {
       const Best& best = std::get<Best>(*step);
       double least = kForbidden;
@@ -36,7 +36,7 @@ std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) con
       for (int32_t a = 0; a < static_cast<int32_t>(best.costs.size()); ++a) {
         double cost = best.costs[a];
         for (int end = 0; end < 2; ++end) {
-          if (best.edges[end] >= 0) cost += core_.matrices[best.edges[end]].at(a, choice[best.neighbours[end]]);
+          if (best.edges[end] >= 0) cost += core_.matrices()[best.edges[end]].at(a, choice[best.neighbours[end]]);
         }
         if (cost >= least) continue;
         least = cost;
@@ -72,13 +72,13 @@ std::vector<std::vector<double>> Reduction::ExpandForced(std::span<const std::ve
     if (const auto* kept = std::get_if<Kept>(&*step)) {
       // To force a dropped candidate costs no less than to force the one that is as good.
       std::vector<double> before;
-      for (const int32_t now : core_.matrices.Map(kept->instead)) {
+      for (const int32_t now : core_.matrices().Map(kept->instead)) {
         before.push_back(now < 0 ? kForbidden : forced[kept->node][now]);
       }
       forced[kept->node] = std::move(before);
     } else if (const auto* follows = std::get_if<Follows>(&*step)) {
       forced[follows->node].assign(follows->candidates, kForbidden);
-      const std::span<const int32_t> map = core_.matrices.Map(follows->map);
+      const std::span<const int32_t> map = core_.matrices().Map(follows->map);
       for (size_t a = 0; a < map.size(); ++a) {
         double& least = forced[follows->node][map[a]];
         least = std::min(least, forced[follows->of][a]);
@@ -99,10 +99,10 @@ std::vector<double> Reduction::ForcedEliminated(const Best& step, std::span<cons
     return step.neighbours[end] < 0 ? 1 : static_cast<int32_t>(forced[step.neighbours[end]].size());
   };
   const auto total = [&](int32_t i, int32_t j) {
-    return step.total < 0 ? step.least[i] : step.offset + core_.matrices[step.total].at(i, j);
+    return step.total < 0 ? step.least[i] : step.offset + core_.matrices()[step.total].at(i, j);
   };
   const auto entry = [&](int end, int32_t a, int32_t other) {
-    return step.edges[end] < 0 ? 0.0 : core_.matrices[step.edges[end]].at(a, other);
+    return step.edges[end] < 0 ? 0.0 : core_.matrices()[step.edges[end]].at(a, other);
   };
   const auto of = [&](int end, int32_t other) {
     return step.neighbours[end] < 0 ? core_.constant : forced[step.neighbours[end]][other];

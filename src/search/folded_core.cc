@@ -202,7 +202,7 @@ std::optional<FoldedCore> Fold(const Core& whole, Twins twins) {
     const int32_t a = folded.node_of[edge.nodes[0]];
     int32_t b = folded.node_of[edge.nodes[1]];
     if (a == b && twins == Twins::kNone) {
-      AddWithin(whole.matrices[edge.matrix], core.nodes[a].costs);
+      AddWithin(whole.matrices()[edge.matrix], core.nodes[a].costs);
       folded.edge_of.push_back(-1);
       continue;
     }
@@ -216,10 +216,10 @@ std::optional<FoldedCore> Fold(const Core& whole, Twins twins) {
     ++folded.copies_of[entry->second];
   }
   for (size_t i = 0; i < core.edges.size(); ++i) {
-    core.edges[i].matrix = core.matrices.Add(Times(whole.matrices[core.edges[i].matrix], folded.copies_of[i]));
+    core.edges[i].matrix = core.matrices().Add(Times(whole.matrices()[core.edges[i].matrix], folded.copies_of[i]));
   }
   for (const auto& [node, twin] : twins_known) {
-    core.edges.push_back({{node, twin}, core.matrices.Add(Same(core.candidates(node)))});
+    core.edges.push_back({{node, twin}, core.matrices().Add(Same(core.candidates(node)))});
     folded.copies_of.push_back(0);
   }
   MakeLinks(core);

@@ -18,6 +18,7 @@ struct MendOptions {
   int threads = 2;                      // the choice does not depend on it
   uint64_t seed = 0;                    // of the random parts
   std::span<const MemoryPrice> prices;  // SolveResult::prices of a network of other limits
+  ReductionMemory* memory = nullptr;    // SolveOptions::memory
   std::function<bool()> stop;           // asked now and then: stop at once?
 };
 

@@ -10,7 +10,6 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "search/domination.h"
 #include "search/kernels.h"
 #include "search/matrices.h"
 #include "search/range_minimum.h"
@@ -22,7 +21,12 @@ namespace sbp {
 class Reducer {
  public:
   Reducer(const CostNetwork& network, const Reduction::Options& options)
-      : network_(network), stop_(options.stop), kept_node_(options.kept_node) {}
+      : network_(network),
+        stop_(options.stop),
+        kept_node_(options.kept_node),
+        memory_(options.memory != nullptr ? *options.memory : own_memory_) {
+    result_.core_.shared_matrices = memory_.matrices_;
+  }
 
   Result<Reduction> Run() {
     Load();
@@ -53,7 +57,7 @@ class Reducer {
   using Edge = Core::Edge;
 
   int32_t Size() const { return static_cast<int32_t>(nodes_.size()); }
-  Matrices& matrices() { return result_.core_.matrices; }
+  Matrices& matrices() { return *memory_.matrices_; }
   int32_t Candidates(int32_t node) const { return static_cast<int32_t>(nodes_[node].costs.size()); }
 
   void Load();
@@ -102,6 +106,8 @@ class Reducer {
   const std::function<bool()>& stop_;
   bool stopped_ = false;
   int32_t kept_node_;  // or what it was merged into; -1: none
+  ReductionMemory own_memory_;
+  ReductionMemory& memory_;
   Reduction result_;
   std::vector<Node> nodes_;
   std::vector<char> alive_, dead_edges_;  // per node; whether some of its edges are unhooked but still listed
@@ -116,7 +122,6 @@ class Reducer {
   std::vector<char> untried_;    // nodes to try for elimination again
   bool holds_changed_ = true;    // candidates of a node that holds memory
   LineScratch line_scratch_;
-  Domination domination_{result_.core_.matrices};
   int32_t empty_ = -1;  // a node without a candidate
 };
 
@@ -360,7 +365,7 @@ bool Reducer::DropDominated(int32_t node) {
   if (node == kept_node_) return false;
   std::vector<MatrixId> edges;
   for (const int32_t edge : EdgesOf(node)) edges.push_back(From(edge, node));
-  const Domination::Answer* answer = domination_.Of(nodes_[node], edges);
+  const Domination::Answer* answer = memory_.domination_.Of(nodes_[node], edges);
   if (!answer || answer->kept.size() == nodes_[node].costs.size()) return false;
   Keep(node, answer->kept, answer->instead);
   return true;

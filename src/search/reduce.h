@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <variant>
 #include <vector>
@@ -17,9 +18,22 @@
 #include "base/status.h"
 #include "search/core.h"
 #include "search/cost_network.h"
+#include "search/domination.h"
 #include "search/matrices.h"
 
 namespace sbp {
+
+// What reductions have done, for later ones of networks that differ little: those that share edges but not memory, say.
+// They find the same, in a fraction of the time. As large as what they made together, so it is for few of them.
+class ReductionMemory {
+ public:
+  ReductionMemory() = default;
+
+ private:
+  friend class Reducer;
+  std::shared_ptr<Matrices> matrices_ = std::make_shared<Matrices>();
+  Domination domination_{*matrices_};
+};
 
 class Reduction {
  public:
@@ -28,6 +42,7 @@ class Reduction {
     // exact.
     std::function<bool()> stop;
     int32_t kept_node = -1;  // is not eliminated and loses no candidates to others, so that each can be asked about
+    ReductionMemory* memory = nullptr;  // used, and added to; null: of this one alone
   };
   // NoPlan when a node has no candidate left, naming it.
   static Result<Reduction> Of(const CostNetwork& network, const Options& options);

@@ -147,7 +147,7 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   const auto late = [&] {
     return (options.stop && options.stop()) || (options.seconds > 0 && seconds() >= options.seconds);
   };
-  auto reduction = Reduction::Of(network, {.stop = late, .kept_node = options.forced_node});
+  auto reduction = Reduction::Of(network, {.stop = late, .kept_node = options.forced_node, .memory = options.memory});
   if (!reduction.ok()) {
     result.proved_infeasible = true;
     result.why_infeasible = reduction.status().message();

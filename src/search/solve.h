@@ -10,6 +10,7 @@
 
 #include "search/cost_network.h"
 #include "search/memory_prices.h"
+#include "search/reduce.h"
 
 namespace sbp {
 
@@ -37,10 +38,11 @@ struct SolveOptions {
   // Prices of memory by few, settled steps (search/multipliers.h): what suits networks of layouts, whose messages
   // settle.
   bool settled = false;
-  std::vector<int32_t> start;  // a choice to begin with; may be empty
-  bool forced = false;         // fill SolveResult::forced
-  int32_t forced_node = -1;    // only of this node, whose candidates are all kept for that; -1: of all
-  std::function<bool()> stop;  // asked now and then: stop at once?
+  std::vector<int32_t> start;         // a choice to begin with; may be empty
+  bool forced = false;                // fill SolveResult::forced
+  int32_t forced_node = -1;           // only of this node, whose candidates are all kept for that; -1: of all
+  ReductionMemory* memory = nullptr;  // of searches of networks like this one, one after the other; may be null
+  std::function<bool()> stop;         // asked now and then: stop at once?
   std::function<void(const SolveProgress&)> progress;
 };
 

@@ -30,6 +30,7 @@ std::optional<SolveResult> UniformSearch::Solve(std::span<const std::vector<int3
   SolveOptions of_quotient = options;
   of_quotient.progress = nullptr;
   of_quotient.start.clear();
+  of_quotient.memory = &memory_;
   std::optional<std::tuple<bool, int64_t, int64_t>> best;  // forbidden, peak above the limit, cost
   const int64_t limit = whole.usage_limit.value_or(kInt64Max);
   for (const std::vector<int32_t>& start : starts) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "search/quotient.h"
+#include "search/reduce.h"
 #include "search/solve.h"
 #include "strategy/optimal/layout_network.h"
 
@@ -27,6 +28,7 @@ class UniformSearch {
  private:
   const LayoutNetwork& network_;
   std::optional<Quotient> quotient_;
+  ReductionMemory memory_;
 };
 
 }  // namespace sbp

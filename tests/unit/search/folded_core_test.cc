@@ -30,8 +30,8 @@ Core EqualLayers(int32_t layers, uint64_t seed) {
     for (int a = 0; a < kCandidates; ++a) row.push_back(random.Below(100));
   }
   std::vector<MatrixId> inside, onward;
-  for (int i = 0; i < kLayerNodes * kLayerNodes; ++i) inside.push_back(core.matrices.Add(SomeMatrix(random)));
-  for (int i = 0; i < kLayerNodes; ++i) onward.push_back(core.matrices.Add(SomeMatrix(random)));
+  for (int i = 0; i < kLayerNodes * kLayerNodes; ++i) inside.push_back(core.matrices().Add(SomeMatrix(random)));
+  for (int i = 0; i < kLayerNodes; ++i) onward.push_back(core.matrices().Add(SomeMatrix(random)));
   for (int32_t layer = 0; layer < layers; ++layer) {
     const int32_t first = core.size();
     for (int32_t i = 0; i < kLayerNodes; ++i) {

@@ -39,7 +39,7 @@ Core SmallCore(Random& random) {
       std::vector<double> entries;
       for (int32_t i = 0; i < core.candidates(a) * core.candidates(b); ++i) entries.push_back(random.Below(30));
       const MatrixId matrix =
-          core.matrices.Add(Matrix::Plain(core.candidates(a), core.candidates(b), std::move(entries)));
+          core.matrices().Add(Matrix::Plain(core.candidates(a), core.candidates(b), std::move(entries)));
       core.edges.push_back({{a, b}, matrix});
     }
   }

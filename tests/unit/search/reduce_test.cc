@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "unit/search/small_networks.h"
 
@@ -57,6 +59,44 @@ TEST(Reduction, KeepsTheOptimumOfTiedNodes) {
   kind.forbidden = 0.05;
   kind.most_nodes = 8;
   Compare(kind, 2000);
+}
+
+bool SameCores(const Core& a, const Core& b) {
+  bool same = a.size() == b.size() && a.edges.size() == b.edges.size() && a.limits == b.limits && a.times == b.times &&
+              a.constant == b.constant;
+  for (int32_t v = 0; same && v < a.size(); ++v) {
+    const auto usages = [](const Core::Hold& hold) { return std::tie(hold.begin, hold.end, hold.usages); };
+    same = a.nodes[v].costs == b.nodes[v].costs &&
+           std::ranges::equal(a.nodes[v].holds, b.nodes[v].holds, {}, usages, usages);
+  }
+  for (size_t e = 0; same && e < a.edges.size(); ++e) {
+    same = std::ranges::equal(a.edges[e].nodes, b.edges[e].nodes) &&
+           a.matrices()[a.edges[e].matrix] == b.matrices()[b.edges[e].matrix];
+  }
+  return same;
+}
+
+// What is remembered saves work only.
+TEST(Reduction, IsTheSameWithAMemoryOfOthers) {
+  SmallNetworkOptions kind;
+  kind.forms = 0.3;
+  kind.most_nodes = 9;
+  int compared = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    CostNetwork network = SmallNetwork(seed, kind);
+    ReductionMemory memory;
+    for (int round = 0; round < 3; ++round) {
+      const auto alone = Reduction::Of(network);
+      const auto with_memory = Reduction::Of(network, {.stop = {}, .memory = &memory});
+      ASSERT_EQ(alone.ok(), with_memory.ok()) << "seed " << seed;
+      if (alone.ok()) {
+        EXPECT_TRUE(SameCores(alone->core(), with_memory->core())) << "seed " << seed << " round " << round;
+        ++compared;
+      }
+      if (network.usage_limit) *network.usage_limit -= *network.usage_limit / 8;
+    }
+  }
+  EXPECT_GT(compared, 700);
 }
 
 }  // namespace
