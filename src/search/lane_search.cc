@@ -24,14 +24,15 @@ constexpr int32_t kWindow = 10;                            // rounds in which a 
 constexpr int32_t kWatch = 96;                             // rounds in which the bound is to rise by
 constexpr double kLeastRise = 2e-4;                        // this share, or the dual works in every other round only
 constexpr double kDearer[] = {1.05, 1.3, 1.01, 1.1, 2, 1.02, 1.2};  // prices of memory, by the best ones
-constexpr double kLeastGain = 5e-4;                                 // of cost or bound: what patience waits for
+constexpr double kNear = 0.1;        // of the gap that is good enough: the bound can stay there
+constexpr double kLeastGain = 5e-4;  // of cost or bound: what patience waits for
 
 }  // namespace
 
 LaneSearch::LaneSearch(const Core& core, const LaneSearchOptions& options)
     : core_(core),
       options_(options),
-      ascent_(core, options.settles),
+      ascent_(core, options.settles, kNear * options.gap),
       neighbourhoods_(core, options.seed + 1),
       challenger_(core, options.seed + 3),
       wide_(core, options.seed + 2) {}

@@ -46,7 +46,7 @@ constexpr int kPassesOfExcursion = 3;
 
 }  // namespace
 
-MultiplierAscent::MultiplierAscent(const Core& core, bool settled)
+MultiplierAscent::MultiplierAscent(const Core& core, bool settled, double near)
     : core_(core),
       dual_(core),
       multipliers_(core.limits.size(), 0),
@@ -54,6 +54,7 @@ MultiplierAscent::MultiplierAscent(const Core& core, bool settled)
       direction_(core.limits.size(), 0),
       best_bound_(dual_.bound()),
       settles_(settled),
+      near_(near),
       bundle_(core.limits.size()) {}
 
 void MultiplierAscent::Begin(const MultiplierAscent& folded, const FoldedCore& fold, double upper, double cutoff) {
@@ -89,7 +90,8 @@ double MultiplierAscent::Settle(double upper) {
   for (; passes < most; ++passes) {
     const double before = bound;
     bound = dual_.Pass();
-    if (bound - before <= kSettled * std::max(upper - bound, 1.0)) break;
+    const bool gained = bound - before > kSettled * std::max(upper - bound, 1.0);
+    if (!gained || upper - bound <= near_ * std::fabs(upper)) break;
   }
   work_ = passes * dual_.pass_work();
   return bound;

@@ -20,8 +20,9 @@ struct CycleKind;  // of steps
 
 class MultiplierAscent {
  public:
-  // `settled`: the second way.
-  MultiplierAscent(const Core& core, bool settled);
+  // `settled`: the second way, in which messages settle no further once the bound is within `near`, a share, of the
+  // best choice.
+  MultiplierAscent(const Core& core, bool settled, double near = 0);
 
   // Begins where the ascent of a folded core has its best bound: equal moments share what one of them has there. With
   // memory, goes on settled. A bound of `cutoff` is good enough.
@@ -68,6 +69,7 @@ class MultiplierAscent {
   int32_t step_ = 0;  // of the cycle
   int64_t work_ = 0;
   bool settles_, converged_ = false;
+  double near_;
   PriceBundle bundle_;
   double bound_at_restart_ = -kForbidden;
   std::optional<DualAscent> explorer_;
