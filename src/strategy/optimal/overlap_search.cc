@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -155,7 +156,8 @@ class OverlapSearch {
                                                 .step = step(),
                                                 .sum_bound = sum_bound_,
                                                 .start = &best_.assignment,
-                                                .forms = &*forms_},
+                                                .forms = &*forms_,
+                                                .tried = &tried_forms_[presses_]},
                                                search);
     bound_ = std::max(bound_, bound.seconds);
     for (const Assignment& plan : bound.plans) {
@@ -433,6 +435,7 @@ class OverlapSearch {
   double mean_ = 1;                           // of all collectives of the last schedule
   bool hopes_ = false;                        // that collectives which no schedule has shown are hidden
   std::optional<KnownForms> forms_;
+  std::array<std::set<ScheduleForm>, 2> tried_forms_;  // without the memory limit, and with it
   double sum_bound_ = 0;
   Clock::time_point start_ = Clock::now();
 };

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,13 +62,13 @@ class Bounder {
     const bool few_ops = problem_.num_ops() < kFewOpsToBound;
     const int tries = few_ops ? kTriesOfFewOps : kTries;
     const double worth_of_open = few_ops ? 0 : problem_.num_ops() < kManyOpsToBound ? kWorthOfOpen : kWorthOfOpenOfMany;
-    for (int tried = 0; tried < tries; ++tried) {
+    std::set<ScheduleForm> none;
+    std::set<ScheduleForm>& tried = options_.tried != nullptr ? *options_.tried : none;
+    for (int i = 0; i < tries; ++i) {
       if (IsNear() || (search_.cancelled && search_.cancelled())) break;
       const KnownForms::Highest next = forms_.MostPromising();
       const double least = std::max(kWorthATry * found_.seconds, worth_of_open * (options_.step - found_.seconds));
-      if (next.seconds <= found_.seconds + least ||
-          !tried_.insert({next.form.waits, next.form.before, next.form.behind}).second)
-        break;
+      if (next.seconds <= found_.seconds + least || !tried.insert(next.form).second) break;
       const double before = found_.seconds;
       Solve(forms_.WeightsOf(next.form));
       if (!few_ops && found_.seconds <= before) break;  // the solver is too far from what the forms say
@@ -123,7 +122,6 @@ class Bounder {
   const ScheduleBoundOptions& options_;
   const StrategyOptions& search_;
   KnownForms forms_;
-  std::set<std::tuple<bool, double, double>> tried_;
   ScheduleBound found_;
 };
 

@@ -7,6 +7,7 @@
 // greatest.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "plan/plan.h"
@@ -24,6 +25,8 @@ struct ScheduleBoundOptions {
   double sum_bound = 0;               // no plan's prices add up to less
   const Assignment* start = nullptr;  // and its choices
   const KnownForms* forms = nullptr;  // of plans of the problem; null: of the known plan alone
+  // Tried before, of the same problem and limit: not worth another look. Those tried now are added. Null: none.
+  std::set<ScheduleForm>* tried = nullptr;
 };
 
 struct ScheduleBound {

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -43,6 +44,7 @@ Landmarks LandmarksFor(const Problem& problem, const Plan& plan);
 struct ScheduleForm {
   bool waits = false;
   double before = 1, behind = 1;  // l, each in [0, 1]
+  auto operator<=>(const ScheduleForm&) const = default;
 };
 PriceWeights WeightsOf(const Landmarks& landmarks, double overlap, const ScheduleForm& form);
 
