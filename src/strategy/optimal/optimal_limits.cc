@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "base/text.h"
@@ -57,6 +58,7 @@ Status OptimalSearch::Improve() {
   double failed_seconds = 0;         // of the fastest plan that did not fit
   double fitted_seconds = kNoLimit;  // of the fastest one that did
   int halvings = 0;
+  std::vector<int32_t> fitted;  // the last choice that did
   std::optional<UniformSearch> uniform;
   if (searches_uniform_) uniform.emplace(network);
   SolveResult solved;
@@ -90,6 +92,8 @@ Status OptimalSearch::Improve() {
     } else {
       // What fits with less room takes hardly less than what did not fit.
       if (failed_seconds == 0 || seconds - failed_seconds <= kLittle * seconds || GoodEnough()) break;
+      const bool again = solved.choice == std::exchange(fitted, solved.choice);
+      if (again && halvings > 0) break;  // there is nothing between it and what fails with less room
       mends = !uniform;
       const bool gains = seconds < fitted_seconds * (1 - kLittle);
       fitted_seconds = std::min(fitted_seconds, seconds);

@@ -149,7 +149,8 @@ Status OptimalSearch::SearchAmong(const CandidateLists& lists, const CandidateLi
   chosen_ = ChooseCandidates(problem_, all, lists, bound, fits ? best_->seconds : kNoLimit, kept, most);
   if (best_ && GoodEnough()) return OkStatus();
   const bool is_short = search_.effort <= kLittleEffort && problem_.num_ops() >= kManyOps;
-  if (fits && is_short && search_.uniform >= 0 && options_.start_bound_seconds > 0) {
+  const bool goes_on = fits && is_short && search_.uniform >= 0 && options_.start_bound_seconds > 0;
+  if (goes_on || PrefersUniform()) {
     TryUniform();
     chosen_of_uniform_ = uniform_ && uniform_->excess == 0;
     if (chosen_of_uniform_) return OkStatus();
@@ -273,12 +274,14 @@ void OptimalSearch::TryUniform() {
 
 // Where a limit presses on a large graph, mixes take most of the time, and the search for a short schedule, which looks
 // at uniform plans again, hardly ends better from one: the sum of prices, by which they win, is not what counts there.
-bool OptimalSearch::UniformWillDo() const {
+bool OptimalSearch::PrefersUniform() const {
   const bool asks_for_more = search_.seconds > 0 || search_.effort > SearchOptions{}.effort;
   const bool is_long = problem_.num_ops() >= kManyOps;
   return search_.objective == Objective::kSchedule && search_.uniform >= 0 && LimitOfNetworks() && is_long &&
-         !asks_for_more && !is_way_ && uniform_ && uniform_->excess == 0;
+         !asks_for_more && !is_way_;
 }
+
+bool OptimalSearch::UniformWillDo() const { return PrefersUniform() && uniform_ && uniform_->excess == 0; }
 
 // Of the plans that fit, the uniform one unless it costs more than the share that it may.
 void OptimalSearch::PreferUniform() {

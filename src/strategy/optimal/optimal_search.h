@@ -94,6 +94,7 @@ class OptimalSearch {
   bool NoticeLimit();
   Status Bound();
   void TryUniform();
+  bool PrefersUniform() const;
   bool UniformWillDo() const;
   void PreferUniform();
   Result<Assignment> Finish();

@@ -50,9 +50,11 @@ constexpr double kFar = 0.04;              // ... unless its step is so much, a 
 constexpr size_t kDearOpsOfRounds =
     1500;  // of so many, those by sides only where a round cannot look at all candidates
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
-constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
-constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
-constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
+constexpr double kEffortOfUniformRound = 0.3;  // likewise: of a round among uniform plans, which are few, ...
+constexpr double kEffortOfChoosing = 0.3;      // ... and of what chooses candidates where a limit leaves few of use
+constexpr double kWorkOfRound = 6e8;           // of LayoutBound, by unit of effort
+constexpr size_t kMostOfRound = 12;            // of each op, where not all can be looked at together
+constexpr double kLeastShortening = 0.005;     // of a schedule: what another plan must save
 constexpr double kWorthCollectives =
     0.05;                                // what a plan with collectives must save against one without: prices err, too
 constexpr double kTimeOfRounds = 0.7;    // of the time; the rest is for the bound
@@ -306,8 +308,8 @@ class OverlapSearch {
     if (FitsNetwork(problem_, all, false)) return std::nullopt;
     const double upper = WeightedTotal(best_.plan, weights);
     LayoutBound bound(problem_, all, upper, weights);
-    bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, kEffortOfRound * search_.effort)),
-                 options_.cancelled);
+    const double effort = options_.memory_limit && presses_ ? kEffortOfChoosing : kEffortOfRound;
+    bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, effort * search_.effort)), options_.cancelled);
     return ChooseCandidates(problem_, all, all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
   }
 
@@ -341,7 +343,11 @@ class OverlapSearch {
     }
     if (!starts.empty()) options.start = starts.front();
     std::optional<SolveResult> solved;
-    if (uniform) solved = uniform->Solve(starts, options);
+    if (uniform) {
+      SolveOptions more = options;
+      more.effort = kEffortOfUniformRound * search_.effort;
+      solved = uniform->Solve(starts, more);
+    }
     if (!solved) solved = sbp::Solve(network.network(), options);
     if (solved->evaluation.forbidden || !solved->evaluation.feasible) return std::nullopt;
     Assignment assignment;
