@@ -11,10 +11,10 @@
 
 #include "base/jobs.h"
 #include "base/text.h"
-#include "meshes/known_plan.h"
 #include "meshes/look.h"
 #include "meshes/trial.h"
 #include "schedule/measure.h"
+#include "strategy/known_plan.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 
@@ -306,6 +306,7 @@ class Chooser {
     } else {
       request.strategy.values["threads"] = static_cast<int64_t>(threads);
       request.strategy.explains = explains;
+      request.begins_coarser = rows_.size() == 1;  // else the looks have
       // A start that does not fit leads a search astray, and of few candidates one is short without.
       const bool is_pressed = rows_.size() > 1 && IsPressed(row);
       const bool starts = !is_pressed || row.look->work > kShortWork;

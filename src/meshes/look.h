@@ -9,8 +9,8 @@
 #include <span>
 
 #include "base/status.h"
-#include "meshes/known_plan.h"
 #include "pipeline/pipeline.h"
+#include "strategy/known_plan.h"
 
 namespace sbp {
 

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "io/pins.h"
+#include "pipeline/coarser_mesh.h"
 #include "pipeline/earlier_answer.h"
 #include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
@@ -242,10 +243,22 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
     if (Result<Pins> pins = CollectPins(texts, plan.graph, plan.mesh, *request.rules); pins.ok())
       request.strategy.start_answer = {request.start, *std::move(pins)};
   }
+  const auto plan_on = [&](Mesh mesh, StrategyOptions of_mesh) {
+    PlanRequest other{.model_path = plan.model_path,
+                      .graph = plan.graph,
+                      .mesh = std::move(mesh),
+                      .cluster = plan.cluster,
+                      .options = plan.options,
+                      .strategy = std::move(of_mesh),
+                      .rules = request.rules};
+    other.options.memory_limit = other.strategy.memory_limit;
+    return MakePlan(std::move(other), {.cancelled = observer.cancelled});
+  };
   Assignment assignment;
   SBP_RETURN_IF_ERROR(stages.Run(
       "strategy",
       [&] {
+        if (request.begins_coarser && strategy->has_bound) BeginOnCoarserMesh(problem, plan_on, request.strategy);
         Result<Assignment> solved = strategy->solve(problem, request.strategy);
         if (!solved.ok()) return WithGatheredWeights(solved.status(), problem);
         assignment = *std::move(solved);

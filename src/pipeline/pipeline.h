@@ -52,6 +52,7 @@ struct PlanRequest {
   // Is a lower bound stated by strategies that find none, as `optimal` finds it? Unset: where the graph has at most
   // kOpsWithBound ops.
   std::optional<bool> bound;
+  bool begins_coarser = true;  // a search on three and more axes begins on a coarser mesh (coarser_mesh.h)
   const RuleSet* rules = nullptr;
 };
 inline constexpr size_t kOpsWithBound = 2000;

@@ -9,6 +9,7 @@
 
 #include "search/cost_network.h"
 #include "search/memory_prices.h"
+#include "search/reduce.h"
 #include "search/solve.h"
 
 namespace sbp {

@@ -1,4 +1,4 @@
-#include "meshes/known_plan.h"
+#include "strategy/known_plan.h"
 
 #include <unordered_map>
 

@@ -1,5 +1,5 @@
 // A plan of a coarse mesh on finer ones.
-#include "meshes/known_plan.h"
+#include "strategy/known_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,73 @@
+#include "pipeline/coarser_mesh.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/text.h"
+#include "base/status.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "sbp/mesh.h"
+#include "strategy/known_plan.h"
+#include "strategy/optimal/search_options.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+constexpr int kFewestAxes = 3;
+constexpr double kShareOfCoarse = 0.4;  // of effort and time
+constexpr size_t kMostOps = 20'000;     // of more, the search on the coarse mesh takes too long for what it finds
+
+bool HasPins(const Pins& pins) {
+  return !pins.signatures.empty() || !pins.tensors.empty() || !pins.lies.empty() || !pins.uses.empty();
+}
+
+// Behind the axes that lie across nodes, where an axis ends with a node; else in the middle.
+int CutOf(const Mesh& mesh, int64_t devices_per_node) {
+  int64_t within = 1;
+  for (int axis = mesh.num_axes(); axis-- > 1;) {
+    within *= mesh.size(axis);
+    if (within == devices_per_node) return axis;
+  }
+  return (mesh.num_axes() + 1) / 2;
+}
+
+// Two axes: those before `cut`, and the others.
+Mesh Merged(const Mesh& mesh, int cut) {
+  Mesh merged{.axes = {}, .ranks = mesh.ranks};
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    if (axis == 0 || axis == cut) {
+      merged.axes.push_back(mesh.axes[axis]);
+    } else {
+      merged.axes.back().name += StrCat("_", mesh.axes[axis].name);
+      merged.axes.back().size *= mesh.axes[axis].size;
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, StrategyOptions& strategy) {
+  const bool starts = !strategy.start_signatures.empty() || !strategy.given_signatures.empty();
+  if (problem.mesh.num_axes() < kFewestAxes || problem.num_ops() > kMostOps || starts || HasPins(problem.pins)) return;
+  StrategyOptions coarse = strategy;
+  coarse.memory_limit.reset();  // to search under it takes many times as long
+  coarse.found = nullptr;
+  const SearchOptions search = SearchOptionsOf(strategy);
+  if (search.seconds > 0) {
+    coarse.values["time"] = kShareOfCoarse * search.seconds;
+    strategy.values["time"] = (1 - kShareOfCoarse) * search.seconds;
+  } else {
+    coarse.values["effort"] = kShareOfCoarse * search.effort;
+  }
+  const int cut = CutOf(problem.mesh, problem.boxing->cluster().devices_per_node);
+  const Result<Plan> plan = plan_on(Merged(problem.mesh, cut), std::move(coarse));
+  if (!plan.ok() || (strategy.memory_limit && plan->memory.peak_bytes > *strategy.memory_limit)) return;
+  BeginFrom(KnownPlanOf(*plan), problem.mesh, strategy);
+}
+
+}  // namespace sbp
