@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/text.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "problem/problem.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -66,11 +67,12 @@ class Bounder {
     std::set<ScheduleForm>& tried = options_.tried != nullptr ? *options_.tried : none;
     for (int i = 0; i < tries; ++i) {
       if (IsNear() || (search_.cancelled && search_.cancelled())) break;
-      const KnownForms::Highest next = forms_.MostPromising();
+      const std::optional<KnownForms::Highest> next = MostPromising(tried);
       const double least = std::max(kWorthATry * found_.seconds, worth_of_open * (options_.step - found_.seconds));
-      if (next.seconds <= found_.seconds + least || !tried.insert(next.form).second) break;
+      if (!next || next->seconds <= found_.seconds + least) break;
+      tried.insert(next->form);
       const double before = found_.seconds;
-      Solve(forms_.WeightsOf(next.form));
+      Solve(forms_.WeightsOf(next->form));
       if (!few_ops && found_.seconds <= before) break;  // the solver is too far from what the forms say
     }
     return std::move(found_);
@@ -78,6 +80,17 @@ class Bounder {
 
  private:
   bool IsNear() const { return options_.step - found_.seconds <= options_.gap * options_.step; }
+
+  // Of either kind of forms the highest, unless it was tried.
+  std::optional<KnownForms::Highest> MostPromising(const std::set<ScheduleForm>& tried) const {
+    std::optional<KnownForms::Highest> best;
+    for (const bool waits : {false, true}) {
+      const KnownForms::Highest highest = forms_.MostPromising(waits);
+      if (tried.contains(highest.form) || (best && highest.seconds <= best->seconds)) continue;
+      best = highest;
+    }
+    return best;
+  }
 
   void Solve(const PriceWeights& weights) {
     const Result<CandidateLists> all = CandidateLists::All(problem_);

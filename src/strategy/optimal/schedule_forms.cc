@@ -169,11 +169,6 @@ void KnownForms::Add(const Plan& plan) {
   for (const bool waits : {false, true}) plans_[waits ? 1 : 0].emplace_back(sums, landmarks_, overlap_, waits);
 }
 
-KnownForms::Highest KnownForms::MostPromising() const {
-  const Highest first = MostPromising(false), second = MostPromising(true);
-  return second.seconds > first.seconds ? second : first;
-}
-
 // A grid, then finer ones around its best place.
 KnownForms::Highest KnownForms::MostPromising(bool waits) const {
   Highest best{.form = {.waits = waits}, .seconds = -1};

@@ -94,7 +94,6 @@ class KnownForms {
     double seconds = 0;  // what it says at most
   };
   // Where the least over the plans is greatest, which is where one more plan may tell most.
-  Highest MostPromising() const;
   Highest MostPromising(bool waits) const;
   PriceWeights WeightsOf(const ScheduleForm& form) const { return sbp::WeightsOf(landmarks_, overlap_, form); }
   const Landmarks& landmarks() const { return landmarks_; }
