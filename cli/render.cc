@@ -141,10 +141,11 @@ Command SetupRender(CLI::App& app) {
                  StrCat("what to draw: ", Join(described, ", "), "; default: graph of up to ", kMostOpsOfGraphView,
                         " ops or with --expand or --max-nodes, overview of more"))
       ->check(CLI::IsMember(views));
-  const CLI::Option* max_nodes =
-      app.add_option("--max-nodes", flags->options.max_nodes, "of a graph: fold deeper scopes beyond this many nodes")
-          ->check(CLI::Range(1, 100000))
-          ->capture_default_str();
+  const CLI::Option* max_nodes = app.add_option("--max-nodes", flags->options.max_nodes,
+                                                "of a graph: fold deeper scopes beyond this many nodes; a drawing has "
+                                                "at most 1,000, and fewer where these take minutes to lay out")
+                                     ->check(CLI::Range(1, 100000))
+                                     ->capture_default_str();
   app.add_option("--trace", flags->trace, "for a page: what run --trace wrote, to stand beside the plan's times")
       ->type_name("T.json");
   app.add_option("--dim", flags->model.dims, "for a model: bind a symbolic dimension")

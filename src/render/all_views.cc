@@ -9,19 +9,12 @@
 #include "plan/plan.h"
 #include "render/arena_map.h"
 #include "render/document.h"
-#include "render/dot.h"
+#include "render/graph_drawing.h"
 #include "render/overview_map.h"
 #include "render/render.h"
-#include "render/view.h"
 
 namespace sbp {
 namespace {
-
-Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
-  SBP_ASSIGN_OR_RETURN(View view, MakeView(plan, options));
-  if (!view.training) SplitIntoColumns(view);
-  return WriteDot(view);
-}
 
 constexpr ViewRow kViews[] = {
     {"graph", "ops, layouts and collectives", TabulateGraph, DrawGraph, false, "dot"},

@@ -292,9 +292,9 @@ std::string QuoteDot(std::string_view text) {
 }
 
 std::string QuoteTooltip(std::string_view text) {
-  constexpr size_t kLongestLine = 400;
+  constexpr size_t kLongestLine = 400, kMostLines = 20;
   std::vector<std::string> lines;
-  for (size_t begin = 0; begin <= text.size();) {
+  for (size_t begin = 0; begin <= text.size() && lines.size() < kMostLines;) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     lines.push_back(Shorten(text.substr(begin, end - begin), kLongestLine));
     begin = end + 1;

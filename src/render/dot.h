@@ -20,8 +20,8 @@ void ForEachCharacter(std::string_view text, const std::function<void(std::strin
 std::string EscapeHtml(std::string_view text);
 // A DOT string with its quotes; newlines become \n.
 std::string QuoteDot(std::string_view text);
-// The same of what the pointer is told; very long lines are cut in their middle, as some are in each drawing many
-// times.
+// The same of what the pointer is told: its first lines; very long ones are cut in their middle, as some are in each
+// drawing many times.
 std::string QuoteTooltip(std::string_view text);
 
 }  // namespace sbp

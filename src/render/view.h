@@ -78,10 +78,11 @@ struct View {
   std::vector<std::string> notes;  // what was left out
 };
 
-// Never more nodes than max_nodes allows, or kMaxDrawn when scopes are expanded. Error: an --expand pattern that
-// matches no scope (with the nearest names).
+// Ops and folded scopes of a drawing, whatever is asked for.
 inline constexpr size_t kMaxDrawn = 1000;
-Result<View> MakeView(const Plan& plan, const RenderOptions& options);
+// Never more of them than max_nodes allows, or than `most` when scopes are expanded; inputs, outputs and collectives
+// beside them are at most as many again. Error: an --expand pattern that matches no scope (with the nearest names).
+Result<View> MakeView(const Plan& plan, const RenderOptions& options, size_t most = kMaxDrawn);
 
 // What the colours in it mean; `bare`: the view is of a graph without a plan.
 std::vector<LegendEntry> LegendOf(const View& view, bool bare);

@@ -39,15 +39,18 @@ constexpr size_t kManyInputs = 5;
 
 class ViewBuilder {
  public:
-  ViewBuilder(const Plan& plan, const Outline& outline, const Opening& opening, const RenderOptions& options)
+  // `most`: as of MakeView().
+  ViewBuilder(const Plan& plan, const Outline& outline, const Opening& opening, const RenderOptions& options,
+              size_t most)
       : plan_(plan),
         outline_(outline),
         opening_(opening),
         options_(options),
+        most_(most),
         transitions_(plan),
         costs_(plan),
         edges_(plan, HasBackward(plan.graph), options.notation) {
-    limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
+    limit_ = 2 * (options.expand.empty() ? options.max_nodes : most);
     view_.training = HasBackward(plan.graph);
     side_ = FindSideTables(plan.graph);
     side_inputs_ = FindSideInputs(plan.graph);
@@ -444,10 +447,7 @@ class ViewBuilder {
     view_.title = TitleOf(plan_);
     if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
     view_.notes = WarningNotes(plan_);
-    if (opening_.closed_for_size > 0) {
-      view_.notes.push_back(StrCat(opening_.closed_for_size,
-                                   " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
-    }
+    if (opening_.closed_for_size > 0) view_.notes.push_back(FoldedNote(opening_.closed_for_size, options_, most_));
     if (folded_kept_) view_.notes.push_back("what folded layers keep for the backward pass has no edges of its own");
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
   }
@@ -461,6 +461,7 @@ class ViewBuilder {
   const Outline& outline_;
   const Opening& opening_;
   const RenderOptions& options_;
+  const size_t most_;  // ops and folded scopes, whatever is asked for
   const TransitionIndex transitions_;
   const StepCosts costs_;
   size_t limit_ = 0;
@@ -487,13 +488,13 @@ class ViewBuilder {
 
 }  // namespace
 
-Result<View> MakeView(const Plan& plan, const RenderOptions& given) {
+Result<View> MakeView(const Plan& plan, const RenderOptions& given, size_t most) {
   RenderOptions options = given;
-  options.max_nodes = std::clamp<size_t>(options.max_nodes, 10, kMaxDrawn);
+  options.max_nodes = std::clamp<size_t>(options.max_nodes, 10, most);
   const Outline outline = BuildOutline(plan, {.max_items = options.max_nodes / 2});
   SBP_ASSIGN_OR_RETURN(const Opening opening,
-                       ChooseOpening(outline, OpWeights(plan), {options.expand, options.max_nodes, kMaxDrawn}));
-  return ViewBuilder(plan, outline, opening, options).Build();
+                       ChooseOpening(outline, OpWeights(plan), {options.expand, options.max_nodes, most}));
+  return ViewBuilder(plan, outline, opening, options, most).Build();
 }
 
 }  // namespace sbp

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "render/render.h"
 
 namespace sbp {
 
@@ -18,6 +19,14 @@ std::vector<std::string> WarningNotes(const Plan& plan) {
   }
   if (warnings.size() > kMost) notes.push_back(StrCat(warnings.size() - kMost, " more warnings"));
   return notes;
+}
+
+std::string FoldedNote(size_t scopes, const RenderOptions& options, size_t most) {
+  const bool bounded = !options.expand.empty() || options.max_nodes >= most;
+  return StrCat(FormatCount(static_cast<int64_t>(scopes)), scopes == 1 ? " scope stays folded" : " scopes stay folded",
+                bounded ? StrCat(": a drawing of more than ", FormatCount(static_cast<int64_t>(most)),
+                                 " ops and scopes takes minutes to lay out; a page (-o FILE.html) opens all")
+                        : " to keep the drawing readable; --expand SCOPE opens one");
 }
 
 void DescribeGroups(const Plan& plan, const StepCosts& costs, const std::function<int32_t(OpId)>& node_of, View& view) {
