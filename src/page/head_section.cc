@@ -38,6 +38,10 @@ Json HeadSection(const PageFacts& facts) {
   head["measure"] = kStepMeasureNames[static_cast<size_t>(MeasureOf(plan))];
   head["micro_batches"] = plan.graph.micro_batches;
   head["summary"] = Json::parse(SummaryJson(plan, {}));
+  head["totals"] = TotalRows(plan);
+  head["gap"] = GapText(plan);
+  Json& replicated = head["replicated"] = Json::array();
+  for (const ReplicatedTensor& one : plan.replicated) replicated.push_back({one.tensor.value, one.reason});
   return head;
 }
 

@@ -44,7 +44,9 @@ std::span<const SectionRow> AllSections();
 
 // name, title (the model as all pictures call it: render/facts.h, TitleOf), file (PageOptions::file), version,
 // warnings, mesh {axes [[name, size]], ranks}, cluster {name, device, memory_bytes, devices_per_node}, strategy,
-// measure, memory_limit; `summary`: what `infer --format json` prints (report.h, SummaryJson), null of a bare graph.
+// measure, memory_limit; `summary`: what `infer --format json` prints (report.h, SummaryJson), null of a bare graph, as
+// all that follows: totals (rows of the summary: name, figure, text), gap ("8.9 %", "": not known), replicated
+// [[tensor, why]].
 Json HeadSection(const PageFacts& facts);
 
 // What is computed: op_types; ops {name, type, inputs, outputs (ids of tensors, -1: absent; captures last), scope,

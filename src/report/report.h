@@ -26,6 +26,9 @@ struct SummaryOptions {
   std::string more_effort;
 };
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
+// Its totals, a row each: "step time", "11.5 ms", and what that is made of and how far from the best it may be. Names
+// of what is part of the row before begin with two spaces.
+std::vector<std::vector<std::string>> TotalRows(const Plan& plan, const SummaryOptions& options = {});
 // One JSON document for `infer --format json`: ops, collectives, seconds_per_step, bytes_moved, peak_bytes,
 // lower_bound_seconds, gap, replicated, timings (stage -> seconds; names that end in _bytes: bytes, as integers),
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
@@ -84,5 +87,8 @@ double ScheduleGapOf(const Plan& plan, double step);
 
 // How far a plan may be from the best one: (seconds - bound) / seconds; 0 for a plan without cost. Requires has_bound.
 double GapOf(const Plan& plan);
+
+// The gap of what plans are compared by (schedule/measure.h), as the summary prints it: "8.9 %"; "": no bound is known.
+std::string GapText(const Plan& plan);
 
 }  // namespace sbp

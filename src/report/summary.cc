@@ -25,6 +25,7 @@
 #include "report/facts.h"
 #include "report/report.h"
 #include "sbp/shard_math.h"
+#include "schedule/measure.h"
 #include "schedule/schedule.h"
 #include "strategy/strategy.h"
 
@@ -157,61 +158,6 @@ std::vector<std::string> LayersRow(const Plan& plan) {
   return {"layers", FormatCount(layers.kinds), text};
 }
 
-std::string Totals(const Plan& plan, const SummaryOptions& options) {
-  const Cost& total = plan.total;
-  const double seconds = total.seconds();
-  std::vector<std::vector<std::string>> rows;
-  const auto share = [&](std::string_view what, double part) {
-    return StrCat(what, " ", FormatSeconds(part), " (", Percent(part, seconds), ")");
-  };
-  const CollectiveSum local = SumLocalCopies(plan);
-  const double wire = std::max(0.0, total.collective_seconds - local.seconds);
-  std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
-  if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
-  const ScheduleSummary schedule = MakeSchedule(plan).summary;
-  rows.push_back(ScheduleRow(plan, schedule, shares));
-  // Without collectives nothing runs beside compute: both are the same.
-  if (schedule.collectives > 0) rows.push_back({"sum of prices", FormatSeconds(seconds), shares});
-  for (const TimeShare& phase : TimeByPhase(plan)) {
-    rows.push_back(
-        {"  " + phase.name, FormatSeconds(phase.seconds()),
-         StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ", FormatSeconds(phase.wire_seconds()),
-                phase.local_seconds > 0 ? StrCat(", local slices and copies ", FormatSeconds(phase.local_seconds)) : "",
-                "; ", Percent(phase.seconds(), seconds), phase.name == kAgainPhase ? Recomputed(plan) : "")});
-  }
-  if (const int64_t count = plan.graph.micro_batches; count > 1) {
-    const double micro = SecondsOfMicroBatches(plan);
-    rows.push_back({"  sections", "",
-                    StrCat("micro ", count, " x ", FormatSeconds(micro / static_cast<double>(count)), ", step ",
-                           FormatSeconds(seconds - micro))});
-  }
-  if (plan.has_bound) {
-    rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
-                    StrCat("of the sum of prices; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
-  }
-  if (const std::vector<std::string> layers = LayersRow(plan); !layers.empty()) rows.push_back(layers);
-  if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
-  rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
-  const MemorySummary& memory = plan.memory;
-  std::vector<std::string> parts;
-  for (const auto& [name, bytes] : PartsOfPeak(plan)) parts.push_back(StrCat(name, " ", Bytes(bytes)));
-  std::string split = StrCat("per device: ", Join(parts, ", "));
-  if (memory.workspace_bytes > 0) split += StrCat(", workspace of kernels ", Bytes(memory.workspace_bytes));
-  if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
-    split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name), ScopeBeside(plan.graph, memory.peak_op));
-  }
-  rows.push_back({"peak memory", Bytes(memory.peak_bytes), split});
-  if (plan.physical) {
-    const PhysicalPlan& physical = *plan.physical;
-    const auto bound = static_cast<double>(physical.lower_bound_bytes);
-    rows.push_back({"arena", Bytes(physical.arena_bytes),
-                    StrCat("per device, ", Percent(static_cast<double>(physical.arena_bytes) - bound, bound),
-                           " above what is in use at one time; ", physical.tasks.size(), " tasks, ",
-                           physical.registers.size(), " registers, placed ", physical.placement)});
-  }
-  return AlignColumns(rows, {false, true, false}, 0);
-}
-
 std::string CollectiveLines(const Plan& plan) {
   const auto sums = SumCollectives(plan);
   if (sums.empty()) return "\nno collectives: no tensor moves between devices\n";
@@ -340,9 +286,70 @@ double GapOf(const Plan& plan) {
   return seconds > 0 ? std::max(0.0, (seconds - plan.lower_bound_seconds) / seconds) : 0.0;
 }
 
+std::vector<std::vector<std::string>> TotalRows(const Plan& plan, const SummaryOptions& options) {
+  const Cost& total = plan.total;
+  const double seconds = total.seconds();
+  std::vector<std::vector<std::string>> rows;
+  const auto share = [&](std::string_view what, double part) {
+    return StrCat(what, " ", FormatSeconds(part), " (", Percent(part, seconds), ")");
+  };
+  const CollectiveSum local = SumLocalCopies(plan);
+  const double wire = std::max(0.0, total.collective_seconds - local.seconds);
+  std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
+  if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
+  const ScheduleSummary schedule = MakeSchedule(plan).summary;
+  rows.push_back(ScheduleRow(plan, schedule, shares));
+  // Without collectives nothing runs beside compute: both are the same.
+  if (schedule.collectives > 0) rows.push_back({"sum of prices", FormatSeconds(seconds), shares});
+  for (const TimeShare& phase : TimeByPhase(plan)) {
+    rows.push_back(
+        {"  " + phase.name, FormatSeconds(phase.seconds()),
+         StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ", FormatSeconds(phase.wire_seconds()),
+                phase.local_seconds > 0 ? StrCat(", local slices and copies ", FormatSeconds(phase.local_seconds)) : "",
+                "; ", Percent(phase.seconds(), seconds), phase.name == kAgainPhase ? Recomputed(plan) : "")});
+  }
+  if (const int64_t count = plan.graph.micro_batches; count > 1) {
+    const double micro = SecondsOfMicroBatches(plan);
+    rows.push_back({"  sections", "",
+                    StrCat("micro ", count, " x ", FormatSeconds(micro / static_cast<double>(count)), ", step ",
+                           FormatSeconds(seconds - micro))});
+  }
+  if (plan.has_bound) {
+    rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
+                    StrCat("of the sum of prices; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
+  }
+  if (const std::vector<std::string> layers = LayersRow(plan); !layers.empty()) rows.push_back(layers);
+  if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
+  rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
+  const MemorySummary& memory = plan.memory;
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] : PartsOfPeak(plan)) parts.push_back(StrCat(name, " ", Bytes(bytes)));
+  std::string split = StrCat("per device: ", Join(parts, ", "));
+  if (memory.workspace_bytes > 0) split += StrCat(", workspace of kernels ", Bytes(memory.workspace_bytes));
+  if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
+    split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name), ScopeBeside(plan.graph, memory.peak_op));
+  }
+  rows.push_back({"peak memory", Bytes(memory.peak_bytes), split});
+  if (plan.physical) {
+    const PhysicalPlan& physical = *plan.physical;
+    const auto bound = static_cast<double>(physical.lower_bound_bytes);
+    rows.push_back({"arena", Bytes(physical.arena_bytes),
+                    StrCat("per device, ", Percent(static_cast<double>(physical.arena_bytes) - bound, bound),
+                           " above what is in use at one time; ", physical.tasks.size(), " tasks, ",
+                           physical.registers.size(), " registers, placed ", physical.placement)});
+  }
+  return rows;
+}
+
+std::string GapText(const Plan& plan) {
+  if (MeasureOf(plan) == StepMeasure::kSum) return plan.has_bound ? GapPercent(GapOf(plan)) : "";
+  return plan.schedule_bound_seconds ? GapPercent(ScheduleGapOf(plan, MakeSchedule(plan).summary.step)) : "";
+}
+
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options) {
-  std::string out = Headline(plan) + Totals(plan, options) + Times(plan, options) + Patterns(plan) +
-                    CollectiveLines(plan) + Dearest(plan, options) + Holders(plan);
+  std::string out = Headline(plan) + AlignColumns(TotalRows(plan, options), {false, true, false}, 0) +
+                    Times(plan, options) + Patterns(plan) + CollectiveLines(plan) + Dearest(plan, options) +
+                    Holders(plan);
   const ModuleNames names = plan.replicated.empty() ? ModuleNames() : ModuleNames(plan.graph);
   out += Limited("replicated for lack of a legal split", plan.replicated, 5, [&](const ReplicatedTensor& r) {
     return StrCat(names.QuotedLabel(plan.graph, r.tensor), ": ", r.reason);

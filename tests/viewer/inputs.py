@@ -181,6 +181,13 @@ class Inputs:
         return self._planned("uneven", UNEVEN, "--mesh", "a=2,b=3", "--pin", "x=(S(0), S(0))", "--pin", "r<-(S(0), S(1))",
                              "--pin", "u=(B, S(1))", "--pin", "w=(B, S(0))", "--pin", "y<-(B, P(sum))")
 
+    def _whole(self):
+        """Softmax along the only dimension: no candidate splits its results."""
+        graph = {"kind": "sbp_plan.graph.v1", "name": "whole", "inputs": [{"name": "x", "type": "f32[64]"}], "parameters": [],
+                 "ops": [{"name": "first", "type": "Softmax", "inputs": ["x"], "outputs": ["y"]},
+                         {"name": "second", "type": "Softmax", "inputs": ["y"], "outputs": ["z"]}], "outputs": ["z"]}
+        return self._planned("whole", graph, "--mesh", "2")
+
     def _hostile(self):
         return self._planned("hostile", hostile_graph(), "--mesh", "2,2")
 

@@ -119,26 +119,65 @@ def traced_steps_have_phases(browser, inputs):
     page.close()
 
 
+TOTALS = "[...document.querySelectorAll('.about table')].map((t) => [...t.rows].map((r) => [...r.cells].map((c) => c.innerText)))"
+
+
+def lines_of(text):
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
 def numbers_are_the_plans(browser, inputs):
-    """The totals of the page about the plan."""
+    """The page about the plan has the totals that `explain` prints, word for word; the head says how good it is."""
     page = browser.open(inputs.page("llama"))
     page.click("[role=tab][data-panel=about]")
-    seen = dict(page.evaluate("[...document.querySelectorAll('.panel.about dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])"))
-    plan = inputs.read("llama")
-    expect_shown(seen["peak memory"], plan["memory"]["peak_bytes"], "peak memory")
-    expect_shown(seen["bytes moved"], plan["total"]["bytes_moved"], "bytes moved")
+    [rows] = page.evaluate(TOTALS)
+    plan, told = inputs.read("llama"), lines_of(inputs.run("explain", inputs.plan("llama")))
+    expect(len(rows) > 6, f"totals: {rows}")
+    for row in rows:
+        expect(" ".join(" ".join(row).split()) in told, f"explain does not print {row}")
+    figures = {name: figure for name, figure, _ in rows}
+    expect_shown(figures["peak memory"], plan["memory"]["peak_bytes"], "peak memory")
+    expect_shown(figures["bytes moved"], plan["total"]["bytes_moved"], "bytes moved")
+    gap = re.search(r"no plan takes less than [^,]+, gap (.*)", rows[0][2]).group(1).replace("\u00a0", " ")
+    expect(f"gap {gap}" in page.texts(".plan-line span"), f"the head does not say that the gap is {gap}")
     page.close()
-    # Times as `diff` tells them.
-    told = {line.split("  ")[0]: re.findall(r"[\d.]+ \w+", line)
-            for line in inputs.run("diff", inputs.plan("mlp"), inputs.plan("mlp_other"), codes=(1,)).splitlines()}
     page = browser.open(inputs.diff_page("mlp", "mlp_other"))
     page.click("[role=tab][data-panel=about]")
-    lists = page.evaluate("""[...document.querySelectorAll('.panel.about dl')].map((list) => Object.fromEntries(
-        [...list.querySelectorAll('dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])))""")
-    expect_equal(len(lists), 2, "plans of the page")
-    for plan, seen in enumerate(lists):
-        expect_equal(seen["step"], told["step time"][plan], f"step of plan {plan}")
-        expect_equal(seen["exposed communication"], told["exposed"][plan], f"exposed of plan {plan}")
+    tables = page.evaluate(TOTALS)
+    expect_equal([name.split(":")[0] for name in page.texts(".about h2")], ["before", "after"], "names of the plans")
+    expect_equal(len(tables), 2, "plans of the page")
+    for name, rows in zip(("mlp", "mlp_other"), tables):
+        told = lines_of(inputs.run("explain", inputs.plan(name)))
+        missing = [row for row in rows if " ".join(" ".join(row).split()) not in told]
+        expect(rows and not missing, f"explain of {name} does not print {missing}")
+    page.close()
+
+
+def says_what_is_replicated(browser, inputs):
+    """Tensors that no legal candidate splits are a warning in the head, and are listed with their reasons."""
+    plan = inputs.read("whole")
+    expect(plan["replicated"], "nothing of the plan is replicated")
+    page = browser.open(inputs.page("whole"))
+    warned = f"{len(plan['replicated'])} tensors are replicated for lack of a legal split"
+    expect(warned in page.evaluate("document.querySelector('.plan-line button').title"), "the head does not warn of it")
+    page.click(".plan-line button")
+    page.settle()
+    expect(warned in page.texts(".about .warnings li"), "it is no warning")
+    said = page.texts(".about .part li")
+    for one in plan["replicated"]:
+        expect(f"{one['tensor']}: {one['reason']}" in said, f"{one} is not among {said}")
+    page.click(".about .part li button")
+    page.settle()
+    expect_equal(page.text(".side h2"), plan["replicated"][0]["tensor"], "what its link selects")
+    expect_quiet(page)
+    page.close()
+
+
+def says_what_is_pinned(browser, inputs):
+    page = browser.open(inputs.page("mlp"))
+    page.click("[role=tab][data-panel=about]")
+    expect_equal(page.texts(".about .part li"), ["w1=(B, S(1)): 1 tensor: w1"], "pins")
+    expect_quiet(page)
     page.close()
 
 
@@ -370,5 +409,5 @@ def tables_tell_where(browser, inputs):
 
 
 CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, bare_tables, any_case_of_a_file,
-         traced_steps_have_phases, same_bytes, numbers_are_the_plans, two_plans, graphs_that_differ, small_screens,
+         traced_steps_have_phases, same_bytes, numbers_are_the_plans, says_what_is_replicated, says_what_is_pinned, two_plans, graphs_that_differ, small_screens,
          is_readable, controls_have_names, keyboard_reaches_all]

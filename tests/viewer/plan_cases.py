@@ -75,8 +75,8 @@ def plans_have_names(browser, inputs):
     step = document(inputs.page("mlp"))["schedule"]["summary"]["step"]
     figures = page.texts(".plan-line span")
     expect_shown(figures[0].removeprefix("step "), step, "step in the head")
-    expect_shown(figures[1].removeprefix("peak "), inputs.read("mlp")["memory"]["peak_bytes"], "peak in the head")
-    expect_equal(figures[2], "data=2, model=4", "mesh in the head")
+    expect_shown(figures[-2].removeprefix("peak "), inputs.read("mlp")["memory"]["peak_bytes"], "peak in the head")
+    expect_equal(figures[-1], "data=2, model=4", "mesh in the head")
     page.close()
     page = browser.open(inputs.diff_page("mlp", "mlp_other"))
     expect_equal(page.evaluate("document.title"), "mlp.graph.json (mlp): mlp.json → mlp_other.json", "title of two plans")

@@ -2,6 +2,8 @@
 import {el} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 
+const GAP_HINT = "how far the step may be from the shortest that any plan takes, at most";
+
 /** "dp=4, ep=4" */
 export function meshText({mesh}) {
   return mesh.axes.map(([name, size]) => `${name}=${size}`).join(", ");
@@ -43,24 +45,43 @@ export function misfitText(model) {
   return `does not fit: ${name} ${bytes(most)}, ${limit === null ? model.head.cluster.device : "memory limit"} ${bytes(room)}`;
 }
 
-export function warningsWord({head}) {
-  return `${head.warnings.length} warning${head.warnings.length === 1 ? "" : "s"}`;
+/** What was warned of, and what the plan could not do: that tensors are whole on all devices, that layouts are not those asked for. */
+function warningsOf({bare, head}) {
+  if (bare) return head.warnings;
+  const number = (list, one, many) => (list.length === 0 ? [] : [list.length === 1 ? `1 ${one}` : `${list.length} ${many}`]);
+  return [...head.warnings, ...number(head.replicated, "tensor is replicated for lack of a legal split", "tensors are replicated for lack of a legal split"),
+    ...number(head.summary.conflicts, "layout is overridden", "layouts are overridden")];
+}
+
+export function warningsWord(model) {
+  const {length} = warningsOf(model);
+  return `${length} warning${length === 1 ? "" : "s"}`;
 }
 
 /** Those of a plan as they were printed; null: there are none. */
-export function warningsList({head}) {
-  return head.warnings.length === 0 ? null : el("ul", {class: "warnings"}, head.warnings.map((text) => el("li", {}, text)));
+export function warningsList(model) {
+  const warnings = warningsOf(model);
+  return warnings.length === 0 ? null : el("ul", {class: "warnings"}, warnings.map((text) => el("li", {}, text)));
 }
 
-/** One line of a plan for the page's head: what is wrong, which is never cut, then step, peak, mesh. `showAll`: of the warnings. */
+/** What a plan takes and, of a page of one, how far from the best it may be; two plans' names tell of meshes that differ. */
+function figuresOf(model) {
+  if (model.bare) return [`${model.numOps} ops, no plan`];
+  const {head, memory, schedule, other} = model;
+  const isOne = other === null;
+  return [`step ${seconds(schedule.summary.step)}`, isOne && head.gap !== "" ? `gap ${head.gap}` : null, `peak ${bytes(memory.peak_bytes)}`,
+    isOne || other.bare ? meshText(head) : null].filter((text) => text !== null);
+}
+
+/** One line of a plan for the page's head: what is wrong, which is never cut, then its figures. `showAll`: of the warnings. */
 export function planLine(model, showAll) {
   const misfit = misfitText(model);
-  const figures = model.bare ? [`${model.numOps} ops, no plan`] :
-    [`step ${seconds(model.schedule.summary.step)}`, `peak ${bytes(model.memory.peak_bytes)}`, meshText(model.head)];
+  const figures = figuresOf(model);
+  const warnings = warningsOf(model);
   return el("p", {class: "plan-line", title: figures.join(", ")},
       model.other === null ? null : el("b", {}, `${model.index === 0 ? "before" : "after"}: ${planLabel(model)}`),
       misfit === null ? null : el("strong", {class: "alert", title: misfit}, "does not fit", el("span", {class: "spelled"}, misfit.slice("does not fit".length))),
-      model.head.warnings.length === 0 ? null :
-        el("button", {type: "button", class: "plain", title: model.head.warnings.join("\n").slice(0, 2000), "aria-label": warningsWord(model), onclick: showAll}, `⚠ ${model.head.warnings.length}`, el("span", {class: "spelled"}, warningsWord(model).replace(/^\d+/, ""))),
-      figures.map((text) => el("span", {}, text)));
+      warnings.length === 0 ? null :
+        el("button", {type: "button", class: "plain", title: warnings.join("\n").slice(0, 2000), "aria-label": warningsWord(model), onclick: showAll}, `⚠ ${warnings.length}`, el("span", {class: "spelled"}, warningsWord(model).replace(/^\d+/, ""))),
+      figures.map((text) => el("span", {title: text.startsWith("gap ") ? GAP_HINT : null}, text)));
 }
