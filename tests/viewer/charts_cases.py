@@ -380,6 +380,16 @@ def removals_are_told(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "traffic")
     kinds = int(re.match(r"(\d+) kinds of collectives", page.text(".traffic .removals")).group(1))
     expect_equal(len(plan["removals"]), kinds, "kinds that were looked at")
+    heads = page.texts(".traffic [role=columnheader]")
+    expect_equal(heads[heads.index("Its price") + 1], "and memory", "column beside the price")
+    cells = page.evaluate("[...document.querySelectorAll('.traffic .data-table .row:not([hidden])')].map((row) => [...row.children].map((cell) => cell.innerText))")
+    pins = {row["pin"]: row for row in plan["removals"] if row["pin"]}
+    priced = 0
+    for pin, *prices in ([row[heads.index("Pin that removes it here"):][:3] for row in cells]):
+        if pin in pins and (pins[pin]["extra_seconds"] is None or pins[pin]["extra_bytes"]):
+            expect_shown(prices[1].removeprefix("+"), pins[pin]["extra_bytes"], f"bytes that {pin} holds more")
+            priced += 1
+    expect(priced > 0, "no pin has a price in memory")
     transitions = plan["transitions"]
     row = next(row for row in plan["removals"] if row["pin"])
     first = row["transition"]

@@ -298,6 +298,28 @@ def names_are_readable_from_afar(browser, inputs):
     page.close()
 
 
+def small_windows_open_less(browser, inputs):
+    """On a phone groups stay closed until the boxes of a training step have room for their names; a link opens them."""
+    open_at = {}
+    for width, height in ((1440, 900), (390, 844)):
+        page = browser.open(inputs.page("llama"), width, height)
+        page.evaluate(NOTE_SIZES)
+        page.click("[aria-label^='show all']")
+        page.settle()
+        names = [(size, text) for text, size in page.evaluate("window.sizes") if text[:1] in ("▸", "▾", "●", "◐", "○")]
+        expect(len(names) >= 6, f"{width} x {height}: {names}")
+        expect(min(names)[0] > 7, f"{width} x {height}: small letters: {min(names)}")
+        open_at[width] = sum(text.startswith("▾") for _, text in names)
+        page.close()
+    expect(0 < open_at[390] < open_at[1440], f"groups that are open, by width: {open_at}")
+    op = next(op["name"] for op in inputs.read("llama")["graph"]["ops"] if op["type"] == "MatMul")
+    page = browser.open(inputs.page("llama"), 390, 844, fragment=fragment("op", op))
+    page.settle()
+    expect("MatMul" in page.evaluate("document.querySelector('.graph-view .said').textContent"), "the op of the address is not shown")
+    expect_quiet(page)
+    page.close()
+
+
 def cut_names_keep_their_ends(browser, inputs):
     """What is too long for a box of the graph or of the charts is cut in its middle: ends tell layers apart."""
     for name, panel in (("dotted_names", "graph"), ("recomputed", "where"), ("recomputed", "schedule")):
@@ -448,6 +470,6 @@ def first_view_is_opened(browser, inputs):
     page.close()
 
 
-CASES = [first_view_is_opened, names_are_readable_from_afar, cut_names_keep_their_ends, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
+CASES = [first_view_is_opened, small_windows_open_less, names_are_readable_from_afar, cut_names_keep_their_ends, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
          keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
          marks_are_clicked, readers_name_inputs]

@@ -11,15 +11,20 @@ const TABLE_ROW = 24;
 const MOST_HEIGHT = 8e6;  // pixels: browsers cut what is taller
 let numTables = 0;
 
+function hasAny({value}, numRows) {
+  for (let row = 0; row < numRows; ++row) if (value(row)) return true;
+  return false;
+}
+
 /**
  * columns: [{id, title, value(row) -> number or text, show(value, row) -> text (of numbers), sum: true (is totalled),
  * isName: true (is cut as cut_name.js does), choices: true (is filtered by a list of its values), search: true (is looked through by the filter's text), width,
- * hint}]. `numRows`: rows are 0 to numRows - 1. `onSelect(row)`: a click or Enter.
+ * hint, ifAny: true (is left out where no row has a value)}]. `numRows`: rows are 0 to numRows - 1. `onSelect(row)`: a click or Enter.
  */
 export class DataTable {
   constructor({name, columns, numRows, onSelect, sort}) {
     this.name = name;
-    this.columns = columns;
+    this.columns = columns.filter((column) => !column.ifAny || hasAny(column, numRows));
     this.numRows = numRows;
     this.onSelect = onSelect;
     this.id = `table-${numTables++}`;
@@ -44,7 +49,7 @@ export class DataTable {
       onfocus: () => this.frame.focus({preventScroll: true})}, this.spacer);
     this.heads = this.columns.map((column) => el("div", {role: "columnheader", title: column.hint},
         el("button", {onclick: () => this.#sortBy(column)}, column.title)));
-    const widths = this.columns.map((column) => column.width ?? (column.sum || column.show ? "8em" : "minmax(8em, 1fr)"));
+    const widths = this.columns.map((column) => column.width ?? (column.sum || column.show ? "7em" : "minmax(8em, 1fr)"));
     const least = widths.reduce((sum, width) => sum + Number(/[\d.]+/.exec(width)[0]), 2);  // in em
     this.frame = el("div", {class: "frame", role: "grid", tabindex: "0", "aria-label": this.name, "aria-colcount": this.columns.length,
       onkeydown: (event) => (event.target === this.frame ? this.#key(event) : undefined),

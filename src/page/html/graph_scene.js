@@ -10,6 +10,7 @@ const PADDING = 16;
 export const TITLE_HEIGHT = 34;
 const MIN_GROUP_WIDTH = 250;
 const MAX_COLUMNS = 4;
+const FEWEST_LEFT = 4;  // boxes of a whole that is closed to fit a small window
 const REPEAT_NODE = 2;  // kind of an outline's node
 
 /**
@@ -248,6 +249,23 @@ export class Scene {
     const endOf = ({points}) => points[points.length - 1][0];
     for (const edge of box.edges) if (!last.has(edge.to) || endOf(last.get(edge.to)) < endOf(edge)) last.set(edge.to, edge);
     for (const edge of last.values()) edge.hasRoom = true;
+  }
+
+  /** Closes groups, the innermost first, until the whole fits, or little would be left of it. `fits(root)`. */
+  closeUntil(fits) {
+    for (let depth = Math.max(0, ...this.#openBoxes().map((box) => box.depth)); depth > 0 && !fits(this.root); --depth) {
+      const closed = this.#openBoxes().filter((box) => box.depth === depth);
+      const inside = closed.reduce((sum, {children}) => sum + children.length, 0);
+      const left = this.boxOfOp.size + this.boxOfGroup.size - this.#openBoxes().length - 1 - inside + closed.length;
+      if (left < FEWEST_LEFT) break;
+      for (const {item} of closed) this.setOpen(-1 - item, false);
+      this.place();
+    }
+  }
+
+  /** But for the whole. */
+  #openBoxes() {
+    return [...this.boxOfGroup.values()].filter(({open, parent}) => open && parent !== null);
   }
 
   /** The box that an op is drawn in: its own, or that of the innermost group that is drawn. */

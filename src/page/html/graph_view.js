@@ -9,6 +9,7 @@ import {Scene, TITLE_HEIGHT} from "./graph_scene.js";
 
 const LEAST_ZOOM = 0.002;
 const MOST_ZOOM = 4;
+const READABLE_ZOOM = 0.5;  // boxes have room for their names
 const MINIMAP = {width: 180, height: 120};
 const MAX_RELATED = 300;  // lines from a selected box
 const KEYS = "Arrow keys move between boxes and marks of collectives, Enter opens or closes a group, Escape goes to the group around, plus, minus " +
@@ -84,6 +85,9 @@ export class GraphView {
     }
     Object.assign(this.camera, {width, height});
     if (isFirst) {
+      // What is open at first is as much as a laptop's screen shows.
+      this.scene.closeUntil((root) => this.#zoomThatFits(root) >= READABLE_ZOOM);
+      this.facts.forget();
       this.fit();
       this.#follow(this.#chosenHere());
     } else if (this.selected !== null) {  // the side panel that tells of it opened over it
@@ -100,15 +104,22 @@ export class GraphView {
     return {top: name === null ? 0 : name.offsetTop + name.offsetHeight - 8, right: isRow ? 0 : 28, bottom: isRow ? offsetHeight : 0};
   }
 
+  /** The room for the graph: what is left of the view, of that what the legend covers, and what stays free around it. */
+  #room() {
+    const {top, right, bottom} = this.#covered();
+    const width = this.camera.width - right;
+    return {top, width, height: this.camera.height - top - bottom, covered: this.coveredLeft?.() ?? 0, margin: Math.min(24, width / 16)};
+  }
+
+  #zoomThatFits(box) {
+    const {width, height, covered, margin} = this.#room();
+    return Math.min((width - covered - 2 * margin) / box.width, (height - 2 * margin) / box.height, 1.25);
+  }
+
   fit(box = this.scene.root) {
     const {camera} = this;
-    const {top, right, bottom} = this.#covered();
-    const width = camera.width - right;
-    const height = camera.height - top - bottom;
-    const margin = Math.min(24, width / 16);
-    const covered = this.coveredLeft?.() ?? 0;
-    const zoom = Math.min((width - covered - 2 * margin) / box.width, (height - 2 * margin) / box.height, 1.25);
-    camera.zoom = Math.min(Math.max(zoom, LEAST_ZOOM), MOST_ZOOM);
+    const {top, width, height, covered, margin} = this.#room();
+    camera.zoom = Math.min(Math.max(this.#zoomThatFits(box), LEAST_ZOOM), MOST_ZOOM);
     const left = (width - box.width * camera.zoom) / 2;  // in the middle, or beside what covers that
     camera.x = box.x - Math.max(left, covered === 0 ? left : covered + margin) / camera.zoom;
     camera.y = box.y + box.height / 2 - (top + height / 2) / camera.zoom;
@@ -138,7 +149,7 @@ export class GraphView {
   /** Brings a box into the middle where it is out of sight or too small to read. */
   bringToSight(box) {
     const {camera} = this;
-    const readable = camera.zoom >= 0.5 || box.open;
+    const readable = camera.zoom >= READABLE_ZOOM || box.open;
     const inside = box.x >= camera.x && box.y >= camera.y && box.x + box.width <= camera.x + camera.width / camera.zoom &&
         box.y + box.height <= camera.y + camera.height / camera.zoom;
     if (inside && readable) return;

@@ -45,9 +45,9 @@ function opsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "compute", down: true},
     columns: [
-      {id: "name", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
+      {id: "name", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(18em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
-      {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
+      {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "6em"},
       {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true},
       {id: "layout", title: "Layout", value: (op) => opLayouts(model, op), choices: true, search: true, width: "9em"},
       {id: "has", title: "Has collectives", value: (op) => (costs.collectives[op] > 0 ? "yes" : "no"), choices: true, width: "6em"},
@@ -70,9 +70,9 @@ function modelOpsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "op", down: false},
     columns: [
-      {id: "op", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
+      {id: "op", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(18em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
-      {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
+      {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "6em"},
       {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true, width: "minmax(10em, 1fr)"},
       {id: "reads", title: "Reads", value: (op) => typesOf(model, ops.inputs[op]), search: true, width: "minmax(14em, 2fr)"},
       {id: "writes", title: "Writes", value: (op) => typesOf(model, ops.outputs[op]), search: true, width: "minmax(10em, 1fr)"},
@@ -178,7 +178,7 @@ function decisionsTable(model, select) {
     onSelect: (row) => (firstOp[row] >= 0 ? select("op", firstOp[row]) : undefined),
     columns: [
       {id: "type", title: "Op type", value: (row) => (firstOp[row] < 0 ? "" : model.opType(firstOp[row])), choices: true, search: true, width: "9em"},
-      {id: "first", title: "First op", isName: true, value: (row) => (firstOp[row] < 0 ? "" : model.opName(firstOp[row])), search: true},
+      {id: "first", title: "First op", isName: true, value: (row) => (firstOp[row] < 0 ? "" : model.opName(firstOp[row])), search: true, width: "minmax(12em, 2fr)"},
       {id: "ops", title: "Ops", value: (row) => times[row], show: count, sum: true, width: "5em"},
       timeColumn("seconds", "Compute", (row) => spent[row], "of all its ops, in a step, with what cut kernels cost more"),
       {id: "choice", title: "Choice", value: (row) => records[row].choice, search: true, width: "minmax(14em, 2fr)"},
@@ -186,8 +186,8 @@ function decisionsTable(model, select) {
       {id: "candidates", title: "Candidates", value: (row) => records[row].candidates, show: count, width: "6em"},
       {id: "price", title: "Price", value: (row) => records[row].price, show: (value, row) => priced(records[row], value)},
       {id: "other", title: "Next best", value: (row) => (records[row].alternative ? records[row].alternative_price : null),
-        show: (value, row) => priced(records[row], value), hint: "price of the best one not chosen"},
-      {id: "alternative", title: "Not chosen", value: (row) => (records[row].alternative ? signature(records[row].alternative) : ""), width: "minmax(12em, 2fr)"},
+        show: (value, row) => priced(records[row], value), ifAny: true, hint: "price of the best one not chosen"},
+      {id: "alternative", title: "Not chosen", value: (row) => (records[row].alternative ? signature(records[row].alternative) : ""), ifAny: true, width: "minmax(12em, 2fr)"},
       {id: "reason", title: "Reason", value: (row) => records[row].reason, search: true, width: "minmax(16em, 3fr)"},
     ],
   });

@@ -211,13 +211,13 @@ function groupsTable(model, select) {
   const removals = removalsOf(model, groups);
   const pinOf = (removal) => (removal === null ? "not looked for" : removal.pin ?? "none is known");
   const pins = removals.some((removal) => removal !== null) ? [
-    {id: "pin", title: "Pin that removes it here", value: (row) => pinOf(removals[row]), search: true, width: "minmax(24em, 2fr)"},
-    {id: "price", title: "Its price", value: (row) => removals[row]?.extra_seconds ?? null, width: "7em",
+    {id: "pin", title: "Pin that removes it here", value: (row) => pinOf(removals[row]), search: true, width: "minmax(16em, 2fr)"},
+    {id: "price", title: "Its price", value: (row) => removals[row]?.extra_seconds ?? null, width: "6em",
       show: (value) => (value === 0 ? "0 s" : signedSeconds(value)), hint: "seconds that the step takes more for one of them, every other op as it is"},
+    {id: "held", title: "and memory", value: (row) => removals[row]?.extra_bytes || null, show: (value) => `+${bytes(value)}`, width: "6em",
+      ifAny: true, hint: "that a device holds more, all the time"},
     {id: "moves", title: "Then", value: (row) => (!removals[row]?.pin ? "" : removals[row].moves ? "moves on" : "gone"), width: "6em",
       hint: "moves on: as long as other ops stay as they are, the op's other side needs as much; planned anew with the pin, it may be gone"},
-    {id: "held", title: "and bytes", value: (row) => removals[row]?.extra_bytes || null, show: (value) => `+${bytes(value)}`, width: "7em",
-      hint: "that a device holds more"},
   ] : [];
   const local = groups.every((group) => group.local === 0) ? [] : [
     {id: "local", title: "Slices, copies", value: (row) => groups[row].local || null, show: seconds, sum: true, width: "7em",
@@ -226,19 +226,19 @@ function groupsTable(model, select) {
     name: "collectives that are alike", numRows: groups.length, sort: {id: "seconds", down: true},
     onSelect: (row) => select("transition", first(row)),
     columns: [
-      {id: "steps", title: "Collective", value: (row) => stepsText(model, first(row)), choices: true, search: true, width: "minmax(18em, 1.5fr)"},
-      {id: "tensor", title: "First tensor", value: (row) => model.tensorLabel(transitions.tensor[first(row)]), search: true, width: "minmax(16em, 1.5fr)"},
-      {id: "layouts", title: "From, to", value: (row) => `${model.layoutText(transitions.from[first(row)])} → ${model.layoutText(transitions.to[first(row)])}`, width: "14em"},
+      {id: "steps", title: "Collective", value: (row) => stepsText(model, first(row)), choices: true, search: true, width: "minmax(12em, 1.5fr)"},
+      {id: "tensor", title: "First tensor", value: (row) => model.tensorLabel(transitions.tensor[first(row)]), search: true, width: "minmax(12em, 1.5fr)"},
+      {id: "layouts", title: "From, to", value: (row) => `${model.layoutText(transitions.from[first(row)])} → ${model.layoutText(transitions.to[first(row)])}`, width: "13em"},
       {id: "phase", title: "Phase", value: (row) => (reader(row) < 0 ? "end" : PHASES[model.graph.ops.phase[reader(row)]]), choices: true, width: "6.5em"},
       {id: "count", title: "Times", value: (row) => groups[row].count, show: count, sum: true, width: "5em",
         hint: "in a step; each time may be several collectives, one after the other"},
-      {id: "seconds", title: "Time", value: (row) => groups[row].seconds, show: seconds, sum: true, width: "7em",
+      {id: "seconds", title: "Time", value: (row) => groups[row].seconds, show: seconds, sum: true, width: "6em",
         hint: "of collectives, without slices and copies"},
       ...local,
-      {id: "exposed", title: "Exposed", value: (row) => groups[row].exposed, show: seconds, sum: true, width: "7em"},
-      {id: "bytes", title: "Bytes", value: (row) => groups[row].bytes, show: bytes, sum: true, width: "7em"},
+      {id: "exposed", title: "Exposed", value: (row) => groups[row].exposed, show: seconds, sum: true, width: "6em"},
+      {id: "bytes", title: "Bytes", value: (row) => groups[row].bytes, show: bytes, sum: true, width: "6em"},
       ...pins,
-      {id: "reason", title: "Reason", value: (row) => transitions.reasons[transitions.reason[first(row)]], search: true, width: "minmax(18em, 3fr)"},
+      {id: "reason", title: "Reason", value: (row) => transitions.reasons[transitions.reason[first(row)]], search: true, width: "minmax(14em, 3fr)"},
     ],
   });
 }
