@@ -110,6 +110,7 @@ Status Render(RenderFlags flags) {
     SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
   }
   if (view->of_tasks && !plan.physical && plan.mesh.num_axes() > 0) plan.physical = MakePhysicalPlan(plan);
+  flags.options.step_seconds = StepOf(plan);
   SBP_RETURN_IF_ERROR(RefuseCancelled(flags.options.cancelled));
   TellProgress("drawing");
   SBP_ASSIGN_OR_RETURN(const std::string picture, format->render(plan, flags.options));

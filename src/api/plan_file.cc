@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <variant>
 
@@ -16,6 +17,7 @@
 #include "graph/graph.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "schedule/measure.h"
 
 namespace sbp {
 namespace {
@@ -107,6 +109,13 @@ Status RefuseWrongPlan(const Plan& plan, const RuleSet& rules, const std::string
   const size_t count = violations.size();
   return BadInput(StrCat(text, "\n", count, count == 1 ? " violation" : " violations",
                          count > kShown ? ", all of them with sbp-plan check" : ""));
+}
+
+std::optional<double> StepOf(const Plan& plan) {
+  if (plan.mesh.num_axes() == 0) return std::nullopt;
+  const Result<RuleSet> rules = RulesOfPlan(plan);
+  if (!rules.ok() || !FindViolations(plan, *rules).empty()) return std::nullopt;
+  return StepSeconds(plan, StepMeasure::kSchedule);
 }
 
 }  // namespace sbp

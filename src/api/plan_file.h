@@ -1,6 +1,7 @@
 // Plans from files, and whether they can be trusted.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,8 @@ Result<std::vector<Violation>> CompareWithModel(const Plan& plan, const RuleSet&
 // For callers that execute or expand a plan and trust its every number. Error (kBadInput): what `check` finds in it,
 // the first of it in check's words, and how much.
 Status RefuseWrongPlan(const Plan& plan, const RuleSet& rules, const std::string& path);
+
+// Seconds of the step as it is executed; none where a plan is not right, or is none.
+std::optional<double> StepOf(const Plan& plan);
 
 }  // namespace sbp

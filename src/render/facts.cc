@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "base/hash.h"
@@ -197,12 +198,13 @@ std::string PlanHeadline(const Plan& plan) {
   return text;
 }
 
-std::string PlanCosts(const Plan& plan) {
+std::string PlanCosts(const Plan& plan, std::optional<double> step) {
   if (IsBareGraph(plan)) return "";
   const Cost& total = plan.total;
-  return StrCat("sum of prices ", FormatSeconds(total.seconds()), " = compute ", FormatSeconds(total.compute_seconds),
-                " + boxing ", FormatSeconds(total.collective_seconds), " · moved ", FormatBytes(total.bytes_moved),
-                " · peak ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
+  return StrCat(step ? StrCat("step ", FormatSeconds(*step), " · ") : "", "sum of prices ",
+                FormatSeconds(total.seconds()), " = compute ", FormatSeconds(total.compute_seconds), " + boxing ",
+                FormatSeconds(total.collective_seconds), " · moved ", FormatBytes(total.bytes_moved), " · peak ",
+                FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
 }
 
 std::vector<std::string> WarningsOf(const Plan& plan) {
@@ -228,13 +230,13 @@ std::string FormatRuns(int64_t runs, double seconds) {
   return runs == 1 || seconds <= 0 ? FormatSeconds(seconds) : StrCat(runs, " × ", FormatSeconds(seconds));
 }
 
-std::vector<std::string> TitleOf(const Plan& plan) {
+std::vector<std::string> TitleOf(const Plan& plan, std::optional<double> step) {
   const std::string& path = plan.model_path;
   std::string name = plan.graph.name.empty() ? NameTail(path) : plan.graph.name;
   if (!path.empty() && name != NameTail(path)) name = StrCat(NameTail(path), " (", Shorten(name, 40), ")");
   std::vector<std::string> title = {name.empty() ? "graph" : name};
   title.push_back(StrCat(FormatCount(static_cast<int64_t>(plan.graph.ops.size())), " ops · ", PlanHeadline(plan)));
-  if (!IsBareGraph(plan)) title.push_back(PlanCosts(plan));
+  if (!IsBareGraph(plan)) title.push_back(PlanCosts(plan, step));
   return title;
 }
 

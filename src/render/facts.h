@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,11 +82,12 @@ std::string Shorten(std::string_view text, size_t limit);  // "beginning..end"
 std::string GlobalToLocal(const Plan& plan, TensorId tensor, const NdSbp* layout);
 // "9 MatMul, 6 Add, 3 others": the commonest types first.
 std::string CountTypes(const Plan& plan, std::span<const uint32_t> ops, size_t limit);
-// One line for one plan: "data=2,model=4 · greedy (bytes) · 8xH100", and "step 3.1 ms = ... · peak 12 GB = ...".
+// One line for one plan: "data=2,model=4 · greedy (bytes) · 8xH100", and "step 3.1 ms · sum of prices 3.3 ms = ...".
 std::string PlanHeadline(const Plan& plan);
 // The model's name, the headline with the number of ops, and the costs of a plan.
-std::vector<std::string> TitleOf(const Plan& plan);
-std::string PlanCosts(const Plan& plan);
+// `step`: RenderOptions::step_seconds.
+std::vector<std::string> TitleOf(const Plan& plan, std::optional<double> step = std::nullopt);
+std::string PlanCosts(const Plan& plan, std::optional<double> step);
 // A plan's warnings, and tensors that every device holds whole for lack of a legal split.
 std::vector<std::string> WarningsOf(const Plan& plan);
 // "does not fit: 90.0 GB more than a device has"; "" where they do, or where it is not known.

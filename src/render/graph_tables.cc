@@ -216,7 +216,7 @@ Result<Document> TabulateGraph(const Plan& plan, const RenderOptions& options) {
   document.head.push_back(plan.graph.name.empty() ? "graph" : plan.graph.name);
   document.head.push_back(
       StrCat(FormatCount(static_cast<int64_t>(plan.graph.ops.size())), " ops · ", PlanHeadline(plan)));
-  if (!IsBareGraph(plan)) document.head.push_back(PlanCosts(plan));
+  if (!IsBareGraph(plan)) document.head.push_back(PlanCosts(plan, options.step_seconds));
   if (std::string peak = PeakParts(plan); !peak.empty()) document.head.push_back(std::move(peak));
   const size_t rows = std::clamp<size_t>(options.max_nodes, 10, 100000);
   const Outline outline = BuildOutline(plan, {.max_items = std::max<size_t>(rows / 2, 64)});

@@ -62,7 +62,7 @@ class OverviewBuilder {
     AddKept();
     AddEnds();
     AddTotals();
-    out_.title = TitleOf(plan_);
+    out_.title = TitleOf(plan_, options_.step_seconds);
     out_.warnings = WarningsOf(plan_);
     return std::move(out_);
   }

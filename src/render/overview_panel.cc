@@ -86,7 +86,7 @@ class Panel {
 
   void AddTime() {
     const double total = overview_.compute_seconds + overview_.collective_seconds;
-    Head("Step time", FormatSeconds(total));
+    Head("Sum of prices", FormatSeconds(total));
     std::map<CollectiveKind, double> by_kind;
     double named = 0;
     for (const OverviewCollective& sum : overview_.collectives) {

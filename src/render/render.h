@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct RenderOptions {
   std::string view;                           // "": as ViewFor() says
   std::function<bool()> cancelled = nullptr;  // is the picture no longer wanted? Asked before Graphviz lays it out
   bool hold_stderr = false;                   // redirect the process's while Graphviz draws (render/graphviz.h)
+  std::optional<double> step_seconds;  // as the plan is executed, where it is right: told beside the sum of prices
   size_t max_nodes = 240;  // what a drawing may hold before deeper scopes stay folded; more of a wide graph is a tangle
 };
 

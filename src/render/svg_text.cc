@@ -142,10 +142,30 @@ class LengthFixer {
       const size_t x = at + start.size();
       attributes.replace(at, attributes.find('"', x) - at, StrCat("text-anchor=\"middle\" x=\"", Rounded(middle)));
     }
+    const std::string_view shown = WithoutLead(text);
+    const std::string_view lead = std::string_view(text).substr(0, text.size() - shown.size());
+    if (!lead.empty()) MoveRight(attributes, RoomFor(lead, size, bold));
     out_ += attributes;
-    const double width = SetWidth(Trim(text), size, bold);  // viewers drop spaces at the ends, but for no-break ones
+    const double width = SetWidth(Trim(shown), size, bold);
     if (width > 0) out_ += StrCat(" textLength=\"", Rounded(width), "\" lengthAdjust=\"spacingAndGlyphs\"");
-    out_ += content;
+    out_ += StrCat(">", WithoutLead(content.substr(1)));
+  }
+
+  // Viewers drop spaces at the ends, some of them no-break ones, too: what these keep free is made the text's place.
+  static std::string_view WithoutLead(std::string_view text) {
+    for (const std::string_view space : {"\u00A0", "&#160;"}) {
+      while (text.starts_with(space)) text.remove_prefix(space.size());
+    }
+    return text;
+  }
+
+  static void MoveRight(std::string& attributes, double width) {
+    constexpr std::string_view kX = " x=\"";
+    const size_t at = attributes.find(kX);
+    if (at == std::string::npos) return;
+    const double by = Attribute(attributes, "text-anchor") == "middle" ? width / 2 : width;
+    const size_t x = at + kX.size();
+    attributes.replace(x, attributes.find('"', x) - x, Rounded(NumberOf(Attribute(attributes, "x")) + by));
   }
 
   const std::string family_ = StrCat(" font-family=\"", kFontFamily, "\"");

@@ -444,7 +444,7 @@ class ViewBuilder {
   }
 
   void MakeTitle() {
-    view_.title = TitleOf(plan_);
+    view_.title = TitleOf(plan_, options_.step_seconds);
     if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
     view_.notes = WarningNotes(plan_);
     if (opening_.closed_for_size > 0) view_.notes.push_back(FoldedNote(opening_.closed_for_size, options_, most_));

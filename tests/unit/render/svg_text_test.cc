@@ -134,6 +134,21 @@ TEST(SvgText, LengthsAreOfTheTextNotOfItsEntities) {
       svg, HasSubstr(StrCat(" textLength=\"", FormatDouble(std::round(SetWidth("a-<", 10, false) * 100) / 100), "\"")));
 }
 
+TEST(SvgText, SpacesInFrontOfATextMoveIt) {
+  const auto fixed = [](std::string_view anchor, std::string_view text) {
+    return FixTextLengths(StrCat("<svg width=\"9\">\n<text text-anchor=\"", anchor,
+                                 "\" x=\"5\" y=\"0\" font-size=\"10.00\">", text, "</text>\n</svg>"),
+                          false);
+  };
+  const double space = RoomFor("\u00A0", 10, false);
+  const auto at = [](double x) { return StrCat(" x=\"", FormatDouble(std::round(x * 100) / 100), "\""); };
+  for (const std::string_view text : {"\u00A0\u00A0ab", "&#160;&#160;ab"}) {
+    EXPECT_THAT(fixed("start", text), AllOf(HasSubstr(at(5 + 2 * space)), HasSubstr(">ab<"), Not(HasSubstr("160"))));
+    EXPECT_THAT(fixed("middle", text), AllOf(HasSubstr(at(5 + space)), HasSubstr(">ab<")));
+  }
+  EXPECT_THAT(fixed("start", "ab"), HasSubstr(at(5)));
+}
+
 TEST(SvgText, WhatIsNoSvgStays) {
   EXPECT_EQ(FixTextLengths("<text font-size=\"1\">open", true), "<text font-size=\"1\">open");
   EXPECT_EQ(FixTextLengths("", true), "");
