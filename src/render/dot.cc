@@ -97,12 +97,13 @@ class DotWriter {
  private:
   void WriteDefaults() {
     const bool large = view_.nodes.size() > 150;
-    // The network simplex loops are bounded so that a large drawing costs seconds, not minutes.
+    // The network simplex loops are bounded so that a large drawing costs seconds, not minutes. Long searches for fewer
+    // crossings forget the order of the passes (WriteOrderOfPasses).
     out_ << "  graph [" << (view_.training ? "newrank=true, " : "")
          << "rankdir=TB, fontname=\"Helvetica,Arial,sans-serif\", fontsize=14, labelloc=t, labeljust=l, "
             "nodesep=0.3, ranksep=0.32, pad=0.3, bgcolor=\"#FFFFFF\", splines="
          << (large ? "polyline" : "spline") << ", nslimit=" << (large ? 2 : 8) << ", nslimit1=" << (large ? 2 : 8)
-         << ", mclimit=" << (large ? "0.4" : "1") << ", label=" << TitleLabel() << "];\n"
+         << ", mclimit=" << (large || view_.training ? "0.4" : "1") << ", label=" << TitleLabel() << "];\n"
          << "  node [fontname=\"Helvetica,Arial,sans-serif\", fontsize=11, margin=\"0.08,0.06\", height=0.3];\n"
          << "  edge [fontname=\"Helvetica,Arial,sans-serif\", fontsize=10, fontcolor=\"#3C4250\", color=\"#5B6577\", "
             "arrowsize=0.7];\n";

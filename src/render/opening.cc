@@ -47,6 +47,7 @@ class Opener {
       if (is_left && !wanted_[n] && !options_.open_parts) continue;
       if (!MayOpen(n)) {
         ++opening_.closed_for_size;
+        opening_.closed_though_wanted += wanted_[n] ? 1 : 0;
         continue;
       }
       opening_.open[n] = true;

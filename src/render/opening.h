@@ -11,9 +11,10 @@
 namespace sbp {
 
 struct Opening {
-  std::vector<bool> open;          // per outline node; scopes and ranges: items shown; repeats: every copy shown
-  std::vector<uint32_t> stand_in;  // per op: itself, or its counterpart in the first copy
-  size_t closed_for_size = 0;      // nodes that stay closed because the drawing is full
+  std::vector<bool> open;           // per outline node; scopes and ranges: items shown; repeats: every copy shown
+  std::vector<uint32_t> stand_in;   // per op: itself, or its counterpart in the first copy
+  size_t closed_for_size = 0;       // nodes that stay closed because the drawing is full
+  size_t closed_though_wanted = 0;  // of these, nodes that patterns name
 };
 
 struct OpeningOptions {

@@ -447,7 +447,7 @@ class ViewBuilder {
     view_.title = TitleOf(plan_, options_.step_seconds);
     if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
     view_.notes = WarningNotes(plan_);
-    if (opening_.closed_for_size > 0) view_.notes.push_back(FoldedNote(opening_.closed_for_size, options_, most_));
+    if (opening_.closed_for_size > 0) view_.notes.push_back(FoldedNote(opening_, options_.max_nodes, most_));
     if (folded_kept_) view_.notes.push_back("what folded layers keep for the backward pass has no edges of its own");
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
   }

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "render/render.h"
 
 namespace sbp {
 
@@ -21,12 +20,14 @@ std::vector<std::string> WarningNotes(const Plan& plan) {
   return notes;
 }
 
-std::string FoldedNote(size_t scopes, const RenderOptions& options, size_t most) {
-  const bool bounded = !options.expand.empty() || options.max_nodes >= most;
-  return StrCat(FormatCount(static_cast<int64_t>(scopes)), scopes == 1 ? " scope stays folded" : " scopes stay folded",
-                bounded ? StrCat(": a drawing of more than ", FormatCount(static_cast<int64_t>(most)),
-                                 " ops and scopes takes minutes to lay out; a page (-o FILE.html) opens all")
-                        : " to keep the drawing readable; --expand SCOPE opens one");
+std::string FoldedNote(const Opening& opening, size_t max_nodes, size_t most) {
+  const auto count = [](size_t number) { return FormatCount(static_cast<int64_t>(number)); };
+  const std::string stay = StrCat(count(opening.closed_for_size),
+                                  opening.closed_for_size == 1 ? " scope stays folded" : " scopes stay folded");
+  if (opening.closed_though_wanted == 0 && max_nodes < most)
+    return StrCat(stay, " to keep the drawing readable; --expand SCOPE opens one");
+  return StrCat(stay, ": a drawing of more than ", count(most),
+                " ops and scopes takes minutes to lay out; a page (-o FILE.html) opens all");
 }
 
 void DescribeGroups(const Plan& plan, const StepCosts& costs, const std::function<int32_t(OpId)>& node_of, View& view) {

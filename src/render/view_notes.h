@@ -13,15 +13,15 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "render/facts.h"
-#include "render/render.h"
+#include "render/opening.h"
 #include "render/view.h"
 
 namespace sbp {
 
 // That the plan does not fit, and its first warnings.
 std::vector<std::string> WarningNotes(const Plan& plan);
-// Of scopes that stay folded: what opens one, or, where `most` is what bounds the drawing, why they do.
-std::string FoldedNote(size_t scopes, const RenderOptions& options, size_t most);
+// Of scopes that stay folded: why they do where a drawing holds no more than `most`, else what opens one.
+std::string FoldedNote(const Opening& opening, size_t max_nodes, size_t most);
 
 // Notes of frames: seconds of all in them in a step, of frames that stand for several copies in each of these.
 // `node_of`: the node that stands for an op, -1: none. Of graphs without a plan nothing.

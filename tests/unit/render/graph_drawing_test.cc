@@ -74,6 +74,7 @@ TEST(GraphDrawing, IsFoldedToWhatIsLaidOutInSeconds) {
     EXPECT_LT(std::ranges::count(dot, '\n'), 1500);
   }
   EXPECT_THAT(*DrawGraph(FanPlan(60), {.max_nodes = 1000}), Not(HasSubstr("takes minutes")));
+  EXPECT_THAT(*DrawGraph(plan, {.expand = {"s3"}, .max_nodes = 60}), HasSubstr("to keep the drawing readable"));
 }
 
 }  // namespace
