@@ -205,6 +205,10 @@ class Inputs:
         return self._trained("accumulated", "--mesh", "data=2,model=4", "--accumulate", 4, "--recipe", "data=zero3,model=tp",
                              "--optimizer", "adamw")
 
+    def _one_axis(self):
+        """One layer, and few candidates an op: what forcing each costs is found in no time."""
+        return self._trained("one_axis", "--mesh", "model=4", "--accumulate", 2, "--optimizer", "adamw", layers=1)
+
     def _recomputed(self):
         """A training step that computes some of its forward pass again."""
         return self._trained("recomputed", "--mesh", "data=4", "--remat", "light", "--strategy", "einsum", "--recipe", "data=dp")

@@ -56,16 +56,16 @@ def interval(text):
 
 def says_what_explain_says(browser, inputs):
     """Five kinds of op: neighbours with layouts, candidates, and what forcing one costs, as `explain` has them."""
-    plan = document(inputs.page("accumulated"))
+    plan = document(inputs.page("one_axis"))
     ops, types, entries = plan["graph"]["ops"], plan["graph"]["op_types"], plan["explain"]["entries"]
-    page = browser.open(inputs.page("accumulated"))
+    page = browser.open(inputs.page("one_axis"))
     searched = 0
     for kind in ("MatMul", "Attention", "RMSNormalization", "Gather", "sbp::AdamW"):
         first = next(entry["first"] for entry in entries if types[ops["type"][entry["first"]]] == kind)
         name = ops["name"][first]
         page.evaluate(f"location.hash = {fragment('op', name)!r}")
         page.wait(f"document.querySelector('.side h2')?.innerText === {json.dumps(name)}")
-        explained = inputs.explain("accumulated", name)
+        explained = inputs.explain("one_axis", name)
         while page.count(".side li .more, .side .part:not(:has(.candidates)) .more"):
             page.click(".side li .more, .side .part:not(:has(.candidates)) .more")
         told = page.evaluate("[...document.querySelectorAll('.side .neighbour')].map((n) => n.innerText)")
