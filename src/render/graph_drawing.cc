@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "render/dot.h"
+#include "render/frames.h"
 
 namespace sbp {
 namespace {
@@ -91,7 +92,10 @@ Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
   constexpr size_t kFewestDrawn = 40;
   for (size_t most = kMaxDrawn;; most = std::max(kFewestDrawn, most * 3 / 4)) {
     SBP_ASSIGN_OR_RETURN(View view, MakeView(plan, options, most));
-    if (!view.training) SplitIntoColumns(view);
+    if (!view.training) {  // whose ranks are of the whole picture
+      DissolveEnteredAgain(view);
+      SplitIntoColumns(view);
+    }
     if (RanksCrossed(view) <= kMostRanksCrossed || most <= kFewestDrawn) return WriteDot(view);
   }
 }

@@ -165,6 +165,14 @@ class Browser:
                 self._pages[message["sessionId"]].on_event(message["method"], message["params"])
         return True
 
+    def tab_bytes(self):
+        """What the processes that show pages hold in memory."""
+        renderers = [row["id"] for row in self.call("SystemInfo.getProcessInfo")["processInfo"] if row["type"] == "renderer"]
+        if not renderers:
+            raise BrowserError("no process shows a page")
+        pages = [int(pathlib.Path(f"/proc/{number}/statm").read_text().split()[1]) for number in renderers]
+        return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
     def forget(self, session):
         self._pages.pop(session, None)
 

@@ -134,6 +134,7 @@ def fifty_thousand(browser, inputs):
     for name in ("ops50000", "step50000"):
         page = opens(browser, inputs, name, 3, 15)
         within(f"{name}: heap", page.heap_bytes() / 1e6, 1000, "MB", 1)
+        within(f"{name}: tab", browser.tab_bytes() / 1e6, 1000, "MB", 1)
         expect(page.count("*") < MOST_ELEMENTS, "elements grow with ops")
         expect_quiet(page)
         page.close()

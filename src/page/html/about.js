@@ -3,7 +3,8 @@ import {el, shorten} from "./dom.js";
 import {growingList, link, part} from "./parts.js";
 import {meshText, misfitText, physicalText, planLabel, warningsList, warningsWord} from "./plan_facts.js";
 
-const MOST_SAID = 20;
+const MOST_SAID = 20;  // of a list, until more are asked for
+const LONGEST_SAID = 400;  // letters
 
 function facts(model) {
   const {head} = model;
@@ -28,19 +29,19 @@ function totals({bare, head}) {
 
 function replicated(page, model) {
   return part(`Replicated for lack of a legal split (${model.head.replicated.length})`, true,
-      growingList(model.head.replicated, MOST_SAID, ([tensor, reason]) => [link(page, model, "tensor", tensor), ": ", reason]));
+      growingList(model.head.replicated, MOST_SAID, ([tensor, reason]) => [link(page, model, "tensor", tensor), ": ", shorten(reason, LONGEST_SAID)]));
 }
 
 function conflicts({head: {summary}}) {
   return part(`Layouts overridden (${summary.conflicts.length})`, true, growingList(summary.conflicts, MOST_SAID,
-      ({where, given, used, reason}) => [el("bdi", {}, where), `: ${given} given, ${used} used: ${reason}`]));
+      ({where, given, used, reason}) => [el("bdi", {}, shorten(where)), `: ${given} given, ${used} used: ${shorten(reason, LONGEST_SAID)}`]));
 }
 
 /** What was fixed, and what that stands for. */
 function pins({head: {summary}}) {
   const fixed = ({ops, tensors}) => (ops === undefined ? `${tensors} tensor${tensors === 1 ? "" : "s"}` : `${ops} op${ops === 1 ? "" : "s"}`);
   return part(`Pins (${summary.pins.length})`, true, growingList(summary.pins, MOST_SAID,
-      (pin) => [el("code", {}, shorten(pin.pin, 300)), `: ${fixed(pin)}: `, el("bdi", {}, pin.first.map((name) => shorten(name)).join(", "))]));
+      (pin) => [el("code", {}, shorten(pin.pin, LONGEST_SAID)), `: ${fixed(pin)}: `, el("bdi", {}, pin.first.map((name) => shorten(name)).join(", "))]));
 }
 
 export const aboutPanel = {

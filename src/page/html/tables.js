@@ -45,17 +45,17 @@ function opsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "compute", down: true},
     columns: [
-      {id: "name", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(18em, 3fr)"},
+      {id: "name", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(22em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
       {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "6em"},
-      {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true},
-      {id: "layout", title: "Layout", value: (op) => opLayouts(model, op), choices: true, search: true, width: "9em"},
+      {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true, width: "minmax(6em, 1fr)"},
+      {id: "layout", title: "Layout", value: (op) => opLayouts(model, op), choices: true, search: true, width: "8em"},
       {id: "has", title: "Has collectives", value: (op) => (costs.collectives[op] > 0 ? "yes" : "no"), choices: true, width: "6em"},
       timeColumn("compute", "Compute", (op) => costs.kernels[op], "in a step, with what cut kernels cost more"),
       timeColumn("wire", "Collectives", (op) => costs.wire[op], "of those that bring its operands"),
       timeColumn("exposed", "Exposed", (op) => costs.exposed[op], "of its collectives, while nothing is computed"),
       ...traceColumns(model), ...overlayColumns(model),
-      {id: "reason", title: "Reason", value: (op) => model.record(op)?.reason ?? "", search: true, width: "minmax(12em, 1fr)"},
+      {id: "reason", title: "Reason", value: (op) => model.record(op)?.reason ?? "", search: true, width: "minmax(10em, 1fr)"},
     ],
   });
 }
@@ -70,7 +70,7 @@ function modelOpsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "op", down: false},
     columns: [
-      {id: "op", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(18em, 3fr)"},
+      {id: "op", title: "Op", isName: true, value: (op) => model.opName(op), search: true, width: "minmax(22em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
       {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "6em"},
       {id: "scope", title: "Scope", isName: true, value: (op) => texts[ops.scope[op]], search: true, width: "minmax(10em, 1fr)"},
