@@ -12,9 +12,12 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
+#include "graph/each_operand.h"
 #include "graph/families.h"
 #include "graph/graph.h"
+#include "graph/passes.h"
 #include "graph/phases.h"
+#include "graph/sort_with.h"
 
 namespace sbp {
 namespace {
@@ -138,13 +141,56 @@ class Refetcher {
   std::vector<size_t> readers_;
 };
 
+// What the backward pass makes of the forward pass alone, behind the cotangent with which it is read.
+class Openers {
+ public:
+  // Of the first `count` ops, which are in order.
+  Openers(const Graph& graph, size_t count) : graph_(graph), count_(count), passes_(graph), uses_(BuildUses(graph)) {}
+
+  // The ops, each behind the one that writes the cotangent; where none is found, the one in front of it.
+  std::vector<std::pair<OpId, OpId>> Pairs() const {
+    std::vector<std::pair<OpId, OpId>> pairs;
+    for (size_t i = 1; i < count_; ++i) {
+      if (passes_.OpensBackward(graph_.ops[i])) pairs.emplace_back(CotangentOf(OpId(i)), OpId(i));
+    }
+    return pairs;
+  }
+
+ private:
+  static constexpr int kLongestWay = 64;  // ops to the one that reads the cotangent
+
+  // Follows what is made of the op's first result, by who reads it first, to an op that also reads what the backward
+  // pass made before the op.
+  OpId CotangentOf(OpId opener) const {
+    OpId at = opener;
+    for (int way = 0; way < kLongestWay; ++way) {
+      const TensorId made = graph_.op(at).outputs[0];
+      const auto [begin, end] = made.valid() ? uses_.of(made) : std::pair<const Use*, const Use*>();
+      if (begin == end || begin->op.index() >= count_) break;
+      at = begin->op;
+      OpId latest;
+      EachOperand(graph_.op(at), [&](TensorId operand) {
+        const OpId producer = passes_.of(operand) == Pass::kBackward ? graph_.tensor(operand).producer : OpId();
+        if (producer.valid() && producer < opener && (!latest.valid() || latest < producer)) latest = producer;
+      });
+      if (latest.valid()) return latest;
+    }
+    return OpId(opener.index() - 1);
+  }
+
+  const Graph& graph_;
+  const size_t count_;
+  const DataPasses passes_;
+  const UseTable uses_;
+};
+
 }  // namespace
 
 Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender) {
   Graph& graph = appender.graph();
   const size_t count = graph.ops.size();
   const std::vector<size_t> readers = Refetcher(tensors, appender).Run();
-  if (place == RefetchPlace::kLate) return SortTopologically(graph);
+  if (place == RefetchPlace::kLate) return SortWith(Openers(graph, count).Pairs(), graph);
   MoveBefore(graph, count, readers);
   return OkStatus();
 }

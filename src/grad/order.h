@@ -23,9 +23,9 @@ void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers);
 // each use, as ZeRO-3 does, in place of being kept from one pass to the other. What the forward pass has moved of them
 // (a matrix turned for its product) is moved again behind that. Ids of ops change.
 //
-// Where such ops go: directly in front, or behind whatever waits for no weight. The latter runs the gradients of a
-// layer's weights before those of its input, but also what other layers can do without cotangents: copies of a forward
-// pass (remat/recompute.h) would be made, and live, all at once.
+// Where such ops go: directly in front, or behind whatever waits for no weight, so that the gradients of a layer's
+// weights come before those of its input; but what needs no cotangent, as values of norms, keeps its place: it would be
+// made, and live, of all layers at once.
 enum class RefetchPlace { kBeforeReader, kLate };
 Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender);
 

@@ -4,12 +4,14 @@
 #include <functional>
 #include <queue>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "graph/sort_with.h"
 
 namespace sbp {
 namespace {
@@ -60,12 +62,16 @@ Status CycleError(const Graph& graph, const std::vector<uint32_t>& waits_for) {
 
 }  // namespace
 
-Status SortTopologically(Graph& graph) {
-  if (IsSorted(graph)) return OkStatus();
+Status SortTopologically(Graph& graph) { return IsSorted(graph) ? OkStatus() : SortWith({}, graph); }
+
+Status SortWith(const std::vector<std::pair<OpId, OpId>>& pairs, Graph& graph) {
   const size_t count = graph.ops.size();
   const UseTable uses = BuildUses(graph);
   std::vector<uint32_t> waits_for(count, 0);
   for (size_t i = 0; i < count; ++i) EachProducer(graph, graph.ops[i], [&](OpId) { ++waits_for[i]; });
+  std::vector<std::pair<OpId, OpId>> more = pairs;
+  std::ranges::sort(more);
+  for (const auto& [before, after] : more) ++waits_for[after.index()];
 
   // Of the ops that are ready, always the one that stands first in the file.
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
@@ -86,6 +92,10 @@ Status SortTopologically(Graph& graph) {
       for (const Use* use = begin; use != end; ++use) {
         if (--waits_for[use->op.index()] == 0) ready.push(use->op.value);
       }
+    }
+    for (auto pair = std::ranges::lower_bound(more, OpId(at), {}, &std::pair<OpId, OpId>::first);
+         pair != more.end() && pair->first == OpId(at); ++pair) {
+      if (--waits_for[pair->second.index()] == 0) ready.push(pair->second.value);
     }
   }
   if (order.size() < count) return CycleError(graph, waits_for);

@@ -30,8 +30,10 @@ struct Schedule {
 // producers of its operands or for the boxing that makes them, boxing for the producer or for the boxing that it starts
 // from, for inputs and for states that are written over until these are filled, which takes no time. A gathered weight
 // depends on nothing: it is fetched while earlier layers are computed, but not before the op has ended behind which it
-// stands in the order (Transition::ahead_of), as its memory is counted from there on. A gradient is reduced when it is
-// there and nothing that stands before is to be sent. Compute beside collectives keeps Cluster::device.overlap of its
+// stands in the order (Transition::ahead_of), as its memory is counted from there on. What the backward pass makes of
+// the forward pass alone, what it computes again above all, waits in the same way, or it would fill the forward pass
+// with what was dropped to save memory. A gradient is reduced when it is there and nothing that stands before is to be
+// sent. Compute beside collectives keeps Cluster::device.overlap of its
 // speed.
 //
 // Where the plan has its physical part, of one micro-batch, tasks wait instead for those that use the memory that they

@@ -13,6 +13,8 @@
 #include "base/ids.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
+#include "graph/passes.h"
+#include "graph/phases.h"
 #include "graph/sections.h"
 #include "memory/memory.h"
 #include "plan/physical_plan.h"
@@ -28,7 +30,7 @@ constexpr uint32_t kNoTask = std::numeric_limits<uint32_t>::max();
 class StepTasksBuilder {
  public:
   StepTasksBuilder(const Plan& plan, const PhysicalPlan* physical)
-      : plan_(plan), graph_(plan.graph), physical_(physical), order_(OrderOfStep(plan)) {
+      : plan_(plan), graph_(plan.graph), physical_(physical), order_(OrderOfStep(plan)), passes_(plan.graph) {
     inputs_ = static_cast<uint32_t>(order_.op_at.size());
     step_.tasks.resize(static_cast<size_t>(inputs_) + 1);
   }
@@ -114,7 +116,10 @@ class StepTasksBuilder {
     for (const uint32_t other : copies) {
       if (plan_.transitions[other].to == transition.from) before = last_[other];
     }
-    if (before == kNoTask && physical_ == nullptr) before = OpBefore(order_.transitions[number]);
+    const bool fetched = before == kNoTask;
+    if (physical_ == nullptr && (fetched || OpensBackward(transition)) && !step_.transitions[number].empty()) {
+      Follow(OpBefore(order_.transitions[number]), step_.transitions[number].front());
+    }
     for (const uint32_t task : step_.transitions[number]) {
       Follow(before, task);
       before = task;
@@ -130,8 +135,15 @@ class StepTasksBuilder {
     return next == order_.ops.begin() ? kNoTask : *(next - 1);
   }
 
+  bool OpensBackward(const Transition& transition) const {
+    return passes_.of(transition.tensor) == Pass::kForward && !transition.consumers.empty() &&
+           std::ranges::all_of(transition.consumers,
+                               [&](const Use& use) { return PhaseOf(graph_, graph_.op(use.op)) == Phase::kBackward; });
+  }
+
   void AddOps() {
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
+      if (physical_ == nullptr && passes_.OpensBackward(graph_.ops[o])) Follow(OpBefore(step_.ops[o]), step_.ops[o]);
       uint32_t operand = 0;
       for (const std::vector<TensorId>* list : {&graph_.ops[o].inputs, &graph_.ops[o].captures}) {
         for (const TensorId id : *list) {
@@ -153,6 +165,7 @@ class StepTasksBuilder {
   const Graph& graph_;
   const PhysicalPlan* const physical_;
   const StepOrder order_;
+  const DataPasses passes_;
   uint32_t inputs_ = 0;
   StepTasks step_;
   std::vector<uint32_t> sources_;                               // per tensor
