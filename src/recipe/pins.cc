@@ -69,7 +69,7 @@ class PinMaker {
       if (found == placed_[axis].end()) {
         // A step has gradients or, where it accumulates, their sums.
         const RecipeRole other = graph_.micro_batches > 1 ? RecipeRole::kGradients : RecipeRole::kAccumulators;
-        if (line.role != other) without.emplace_back(role);
+        if (line.role != other && line.role != RecipeRole::kWidened) without.emplace_back(role);
         continue;
       }
       const Placed& placed = found->second;
@@ -108,7 +108,8 @@ class PinMaker {
     const auto pin = [&](TensorId id, RecipeRole role) { Pin(id, role, Layout(id, role, &parameter, own), own); };
     for (const TensorId state : parameter.states) pin(state, RecipeRole::kStates);
     for (const TensorId id : parameter.refetched) PinWritten(id, RecipeRole::kRefetched, parameter, own);
-    if (parameter.gradient.valid()) PinWritten(parameter.gradient, RecipeRole::kReduced, parameter, own);
+    if (parameter.gradient.valid() && !PinWidened(parameter, own))
+      PinWritten(parameter.gradient, RecipeRole::kReduced, parameter, own);
     if (parameter.accumulator.valid()) {
       pin(parameter.accumulator, RecipeRole::kAccumulators);
     } else if (parameter.gradient.valid()) {
@@ -126,10 +127,37 @@ class PinMaker {
     const std::optional<NdSbp> layout = Layout(id, role, &parameter, own);
     if (!layout) return;
     // What makes a gradient writes partial sums, unless it is the cast behind that.
-    const OpId producer = graph_.tensor(id).producer;
-    const bool hands_on = producer.valid() && HandsOn(graph_, graph_.op(producer));
-    pins_.emplace_back(StrCat(graph_.tensor(id).name, hands_on ? "<-" : "=", ToString(*layout)), kFromRecipe);
+    pins_.emplace_back(StrCat(graph_.tensor(id).name, IsHandedOn(id) ? "<-" : "=", ToString(*layout)), kFromRecipe);
     Count(id, role, *layout, own);
+  }
+
+  bool IsHandedOn(TensorId id) const {
+    const OpId producer = graph_.tensor(id).producer;
+    return producer.valid() && HandsOn(graph_, graph_.op(producer));
+  }
+
+  bool SplitsBatch(int axis) const {
+    const auto found = placed_[axis].find(RecipeRole::kBatch);
+    return found != placed_[axis].end() && found->second.whole < found->second.tensors;
+  }
+
+  // A gradient whose cast leaves it partial for its readers to reduce. False: it has no cast, or no recipe says so.
+  bool PinWidened(const Roles::Parameter& parameter, const NdSbp* own) {
+    const std::optional<NdSbp> reduced = Layout(parameter.gradient, RecipeRole::kReduced, &parameter, own);
+    if (!reduced || !IsHandedOn(parameter.gradient)) return false;
+    NdSbp written = *reduced;
+    bool named = false;
+    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+      const RecipeLine* line = LineOf(recipes_[axis], RecipeRole::kWidened);
+      if (line == nullptr || mesh_.size(axis) == 1 || !SplitsBatch(axis)) continue;
+      written[axis] = On(axis, *line, graph_.tensor(parameter.gradient).type, &parameter, own, written);
+      named = true;
+    }
+    if (!named) return false;
+    pins_.emplace_back(StrCat(graph_.tensor(parameter.gradient).name, "<-", ToString(written)), kFromRecipe);
+    Count(parameter.gradient, RecipeRole::kWidened, written, own);
+    Pin(parameter.gradient, RecipeRole::kReduced, reduced, own);
+    return true;
   }
 
   void Pin(TensorId id, RecipeRole role, const std::optional<NdSbp>& layout, const NdSbp* own) {

@@ -22,15 +22,16 @@ struct RoleName {
   std::string_view name;
   RecipeRole role;
 };
-constexpr std::array<RoleName, 9> kRoles = {{{"batch", RecipeRole::kBatch},
-                                             {"parameters", RecipeRole::kParameters},
-                                             {"used", RecipeRole::kUsed},
-                                             {"refetched", RecipeRole::kRefetched},
-                                             {"states", RecipeRole::kStates},
-                                             {"reduced", RecipeRole::kReduced},
-                                             {"gradients", RecipeRole::kGradients},
-                                             {"accumulators", RecipeRole::kAccumulators},
-                                             {"residual", RecipeRole::kResidual}}};
+constexpr std::array<RoleName, 10> kRoles = {{{"batch", RecipeRole::kBatch},
+                                              {"parameters", RecipeRole::kParameters},
+                                              {"used", RecipeRole::kUsed},
+                                              {"refetched", RecipeRole::kRefetched},
+                                              {"states", RecipeRole::kStates},
+                                              {"reduced", RecipeRole::kReduced},
+                                              {"widened", RecipeRole::kWidened},
+                                              {"gradients", RecipeRole::kGradients},
+                                              {"accumulators", RecipeRole::kAccumulators},
+                                              {"residual", RecipeRole::kResidual}}};
 
 struct LayoutName {
   std::string_view name;
@@ -125,8 +126,9 @@ class RecipeParser {
       return At(word.column, StrCat("expected a layout (", Join(names, ", "), ", S(N)), found ", Quote(word.text),
                                     DidYouMean(word.text, names)));
     }
-    if (line.layout == RecipeLayout::kPartial && role != RecipeRole::kAccumulators) {
-      return At(word.column, "only accumulators may start as P(sum)");
+    const bool sums = role == RecipeRole::kAccumulators || role == RecipeRole::kWidened;
+    if (line.layout == RecipeLayout::kPartial && !sums) {
+      return At(word.column, "only accumulators and what is widened may be P(sum)");
     }
     recipe_.lines.push_back(line);
     return OkStatus();

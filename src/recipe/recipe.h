@@ -10,6 +10,9 @@
 //                 not name it, as the parameter lies
 //   states        of optimizers
 //   reduced       gradients of one pass as they are written; over axes whose recipe does not name it, as the parameter
+//   widened       gradients behind the cast to their parameter's type, as the cast writes them: P(sum) has them reduced
+//   in
+//                 that type; else they are reduced in the one that is computed in. Over axes that split the batch
 //   gradients     as the update reads them
 //   accumulators  sums of gradients over micro-batches
 //   residual      sums that one layer hands to the next: an Add of two activations of equal type, rank 3 or more
@@ -39,6 +42,7 @@ enum class RecipeRole : uint8_t {
   kRefetched,
   kStates,
   kReduced,
+  kWidened,
   kGradients,
   kAccumulators,
   kResidual
