@@ -38,6 +38,11 @@ def gelu(site: Site, x: Array) -> Array:
     return jax.nn.gelu(x, approximate=site.get("approximate", "none") == "tanh")
 
 
+@op("sbp::GeluGrad")
+def gelu_grad(site: Site, dy: Array, x: Array) -> Array:
+    return jax.vjp(lambda value: gelu(site, value), x)[1](dy)[0]
+
+
 @op("Swish")
 def swish(site: Site, x: Array) -> Array:
     return x * jax.nn.sigmoid(x * site.get("alpha", 1.0))

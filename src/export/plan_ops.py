@@ -242,6 +242,11 @@ def gelu(site: Site, x: Tensor) -> Tensor:
     return functional.gelu(x, approximate=site.get("approximate", "none"))
 
 
+@op("sbp::GeluGrad")
+def gelu_grad(site: Site, dy: Tensor, x: Tensor) -> Tensor:
+    return torch.ops.aten.gelu_backward(dy, x, approximate=site.get("approximate", "none"))
+
+
 @op("Swish")
 def swish(site: Site, x: Tensor) -> Tensor:
     return x * torch.sigmoid(x * site.get("alpha", 1.0))

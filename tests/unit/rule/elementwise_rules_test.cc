@@ -38,6 +38,7 @@ TEST(ElementwiseRules, Activations) {
       {"Identity", {"f8e4m3fn[4]"}, "", 1, "f8e4m3fn[4] | S(0) -> S(0)"},  // no partial values: nothing adds them
       {"CastLike", {"f32[4]", "i4[4]"}, "", 1, "i4[4] | S(0), B -> S(0)"},
       {"Swish", {"bf16[4]"}, "", 1, "bf16[4] | S(0) -> S(0)"},
+      {"sbp::GeluGrad", {"bf16[4]", "bf16[4]"}, "", 1, "bf16[4] | S(0), S(0) -> S(0); P(sum), B -> P(sum)"},
       {"sbp::SwishGrad", {"bf16[4]", "bf16[4]"}, "", 1, "bf16[4] | S(0), S(0) -> S(0); P(sum), B -> P(sum)"},
       {"PRelu",
        {"f32[2,4,6]", "f32[4,1]"},
