@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -18,6 +19,7 @@
 #include "graph/passes.h"
 #include "graph/phases.h"
 #include "graph/sort_with.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
@@ -141,7 +143,8 @@ class Refetcher {
   std::vector<size_t> readers_;
 };
 
-// What the backward pass makes of the forward pass alone, behind the cotangent with which it is read.
+// What the backward pass makes of the forward pass alone, behind the cotangent with which it is read; but what takes less
+// than what it is made of, as a mask, may come first.
 class Openers {
  public:
   // Of the first `count` ops, which are in order.
@@ -151,12 +154,25 @@ class Openers {
   std::vector<std::pair<OpId, OpId>> Pairs() const {
     std::vector<std::pair<OpId, OpId>> pairs;
     for (size_t i = 1; i < count_; ++i) {
-      if (passes_.OpensBackward(graph_.ops[i])) pairs.emplace_back(CotangentOf(OpId(i)), OpId(i));
+      const Op& op = graph_.ops[i];
+      if (passes_.OpensBackward(op) && !Shrinks(op)) pairs.emplace_back(CotangentOf(OpId(i)), OpId(i));
     }
     return pairs;
   }
 
  private:
+  int64_t BitsOf(TensorId id) const {
+    const TensorType& type = graph_.tensor(id).type;
+    return type.num_elements() * DTypeBits(type.dtype);
+  }
+
+  bool Shrinks(const Op& op) const {
+    int64_t read = 0, made = 0;
+    EachOperand(op, [&](TensorId id) { read = std::max(read, BitsOf(id)); });
+    for (const TensorId id : op.outputs) made += id.valid() ? BitsOf(id) : 0;
+    return made < read;
+  }
+
   static constexpr int kLongestWay = 64;  // ops to the one that reads the cotangent
 
   // Follows what is made of the op's first result, by who reads it first, to an op that also reads what the backward

@@ -24,8 +24,8 @@ void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers);
 // (a matrix turned for its product) is moved again behind that. Ids of ops change.
 //
 // Where such ops go: directly in front, or behind whatever waits for no weight, so that the gradients of a layer's
-// weights come before those of its input; but what needs no cotangent, as values of norms, keeps its place: it would be
-// made, and live, of all layers at once.
+// weights come before those of its input; but what needs no cotangent, as values of norms, keeps its place unless it
+// takes less than what it is made of: it would be made, and live, of all layers at once.
 enum class RefetchPlace { kBeforeReader, kLate };
 Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender);
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -136,6 +137,13 @@ class PinMaker {
     return producer.valid() && HandsOn(graph_, graph_.op(producer));
   }
 
+  // Behind a cast from a narrower type?
+  bool IsWidened(TensorId id) const {
+    if (!IsHandedOn(id)) return false;
+    const TensorId operand = graph_.op(graph_.tensor(id).producer).inputs[0];
+    return DTypeBits(graph_.tensor(operand).type.dtype) < DTypeBits(graph_.tensor(id).type.dtype);
+  }
+
   bool SplitsBatch(int axis) const {
     const auto found = placed_[axis].find(RecipeRole::kBatch);
     return found != placed_[axis].end() && found->second.whole < found->second.tensors;
@@ -144,7 +152,7 @@ class PinMaker {
   // A gradient whose cast leaves it partial for its readers to reduce. False: it has no cast, or no recipe says so.
   bool PinWidened(const Roles::Parameter& parameter, const NdSbp* own) {
     const std::optional<NdSbp> reduced = Layout(parameter.gradient, RecipeRole::kReduced, &parameter, own);
-    if (!reduced || !IsHandedOn(parameter.gradient)) return false;
+    if (!reduced || !IsWidened(parameter.gradient)) return false;
     NdSbp written = *reduced;
     bool named = false;
     for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
