@@ -122,6 +122,24 @@ class Fit(unittest.TestCase):
         self.assertFalse(truth.is_fitted({**fitted, "seq": "8192"}, TABLES))
 
 
+class Remarks(unittest.TestCase):
+    TABLES = {"remarks": [{"rows": [{"model": "MPT-1b"}], "why": "one"},
+                          {"rows": [{"model": "MPT-7b", "seq": "4096"}, {"system": "h100*", "seq": "2048"}], "why": "two"}]}
+
+    def test_all_patterns_of_one_entry_fit(self):
+        self.assertEqual(truth.remark_on(ROW, self.TABLES), 2)
+        self.assertIsNone(truth.remark_on({**ROW, "seq": "8192"}, self.TABLES))
+        self.assertIsNone(truth.remark_on(ROW, {}))
+
+    def test_rows_name_them_and_they_stand_below(self):
+        result = truth.result_of(ROW, {"step_seconds": 1, "compute_seconds": 1, "collective_seconds": 0,
+                                       "local_copy_seconds": 0, "reserved_bytes": 2.0**30, "lacks_remat": False,
+                                       "tokens": 8000})
+        written = truth.text([{**result, "remark": 2}], {}, False, self.TABLES["remarks"]).splitlines()
+        self.assertTrue(written[1].endswith("  (2)"), written[1])
+        self.assertEqual(written[-1], "(2) two")
+
+
 class Judgement(unittest.TestCase):
     def result(self, predicted, tokens_s_gpu, lacks=False):
         row = {**ROW, "tokens_s_gpu": str(tokens_s_gpu)}
