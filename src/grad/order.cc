@@ -143,8 +143,8 @@ class Refetcher {
   std::vector<size_t> readers_;
 };
 
-// What the backward pass makes of the forward pass alone, behind the cotangent with which it is read; but what takes less
-// than what it is made of, as a mask, may come first.
+// What the backward pass makes of the forward pass alone, behind the cotangent with which it is read; but what takes
+// less than what it is made of, as a mask, may come first.
 class Openers {
  public:
   // Of the first `count` ops, which are in order.

@@ -20,8 +20,8 @@ class DataPasses {
   // kNone: of no data, as weights, whatever type they are cast to, and what is made of them alone; also of no tensor.
   Pass of(TensorId tensor) const { return tensor.valid() ? passes_[tensor.index()] : Pass::kNone; }
 
-  // Does the backward pass make it of what the forward pass left, and of nothing else but weights? It could then be made
-  // as soon as the forward pass has: what is computed again, statistics of norms, masks.
+  // Does the backward pass make it of what the forward pass left, and of nothing else but weights? It could then be
+  // made as soon as the forward pass has: what is computed again, statistics of norms, masks.
   bool OpensBackward(const Op& op) const;
 
  private:

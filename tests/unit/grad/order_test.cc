@@ -42,8 +42,8 @@ Graph TrainedLayers() {
   return MakeGradGraph(graph, *RuleSet::Builtin(), request).value().graph;
 }
 
-// Weights are fetched anew behind the products that want none; values of a layer's norm, which want none either, are not
-// made before the cotangents have come to the layer.
+// Weights are fetched anew behind the products that want none; values of a layer's norm, which want none either, are
+// not made before the cotangents have come to the layer.
 TEST(RefetchForBackward, NothingIsMadeOfAllLayersAtOnce) {
   const Graph graph = TrainedLayers();
   const DataPasses passes(graph);
@@ -57,7 +57,8 @@ TEST(RefetchForBackward, NothingIsMadeOfAllLayersAtOnce) {
     EXPECT_LT(position_of(StrCat("backward/y", i + 1, "/d.b")), cotangent);
     int made = 0;
     for (size_t o = 0; o < graph.ops.size(); ++o) {
-      if (!passes.OpensBackward(graph.ops[o]) || !graph.scope_of(graph.ops[o]).ends_with(StrCat("layers.", i))) continue;
+      if (!passes.OpensBackward(graph.ops[o]) || !graph.scope_of(graph.ops[o]).ends_with(StrCat("layers.", i)))
+        continue;
       ++made;
       EXPECT_GT(o, cotangent) << graph.ops[o].name;
     }

@@ -18,9 +18,9 @@ namespace {
 
 constexpr int kLayers = 4;
 
-// Products x -> x w, each with its weight in rows: every layer ends with an all-reduce, beside which nothing else of the
-// forward pass can be computed. The backward pass runs the layers again, last one first, from the layers' inputs, and
-// multiplies what they give with the cotangent.
+// Products x -> x w, each with its weight in rows: every layer ends with an all-reduce, beside which nothing else of
+// the forward pass can be computed. The backward pass runs the layers again, last one first, from the layers' inputs,
+// and multiplies what they give with the cotangent.
 Plan StepThatComputesAgain() {
   static const RuleSet* const rules = new RuleSet(*RuleSet::Builtin());
   GraphBuilder builder("step");
