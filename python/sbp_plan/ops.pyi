@@ -1952,6 +1952,12 @@ def sbp_sgd(x: RecordedTensor, g: Any, lr: Any, step: Any, scale: Any = ..., *, 
 @overload
 def sbp_sgd(x: Any, g: Any, lr: Any, step: Any, scale: Any = ..., *, weight_decay: float = ...) -> Any: ...
 @overload
+def sbp_stop_gradient(x: GlobalTensor) -> GlobalTensor: ...
+@overload
+def sbp_stop_gradient(x: RecordedTensor) -> RecordedTensor: ...
+@overload
+def sbp_stop_gradient(x: Any) -> Any: ...
+@overload
 def sbp_sum_of_squares(x: GlobalTensor) -> GlobalTensor: ...
 @overload
 def sbp_sum_of_squares(x: RecordedTensor) -> RecordedTensor: ...
@@ -2005,6 +2011,7 @@ split_to_sequence = onnx_split_to_sequence
 sqrt = onnx_sqrt
 squeeze = onnx_squeeze
 stft = onnx_stft
+stop_gradient = sbp_stop_gradient
 string_concat = onnx_string_concat
 string_normalizer = onnx_string_normalizer
 string_split = onnx_string_split

@@ -78,6 +78,7 @@ constexpr FoldableOp kFoldable[] = {
     {"Unsqueeze", 2, kMoved, 1},
     {"Where", 3, kMoved, 0b110},
     {"Xor", 2},
+    {"sbp::StopGradient", 1, kMoved, 1},
 };
 static_assert(std::ranges::is_sorted(kFoldable, {}, &FoldableOp::op));
 

@@ -19,6 +19,7 @@ struct PassRow {
 
 const std::vector<PassRow>& AllRows() {
   static const std::vector<PassRow> kRows = {
+      {{"stopped gradients", simplify::StoppedGradients, true}, {"sbp::StopGradient"}},
       {{"causal masks", simplify::CausalMasks, true}, {}},
       {{"batched products", simplify::BatchedProducts, true}, {"Reshape"}},
       {{"spelled attention", simplify::SpelledAttention, true}, {"Softmax"}},

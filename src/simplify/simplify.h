@@ -46,6 +46,7 @@ bool SpelledAttentionGrad(Graph& graph, const std::vector<bool>& computed);  // 
 bool SpelledNorms(Graph& graph, const std::vector<bool>& computed);          // spelled_norms.cc
 bool SpelledSoftmaxGrad(Graph& graph, const std::vector<bool>& computed);    // spelled_softmax_grad.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);          // split_weights.cc
+bool StoppedGradients(Graph& graph, const std::vector<bool>& computed);      // stopped_gradients.cc
 bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);           // unpack_heads.cc
 bool UnsortRows(Graph& graph, const std::vector<bool>& computed);            // unsort_rows.cc
 }  // namespace simplify

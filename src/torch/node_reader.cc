@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 
@@ -101,6 +102,19 @@ Status NodeReader::ReadNode(const Node& node, const Subgraph& graph, Frame& fram
   return AddOp(node, graph, frame);
 }
 
+// Of results of a region without gradients nothing is learned.
+std::string NodeReader::Detached(const Node& node, const std::string& result, const std::string& name) {
+  const Tensor& inner = builder_.graph().tensor(builder_.Tensor(result));
+  if (is_joint_ || (!IsFloat(inner.type.dtype) && !IsComplex(inner.type.dtype))) return result;
+  std::string detached = NewName(StrCat(name, "/detached"));
+  builder_.DescribeTensor(detached, inner.type, inner.symbols);
+  Attributes attributes;
+  attributes.Set("_operands", std::vector<std::string>{"self"});
+  builder_.AddOp("aten::detach", detached, {result}, {detached}, std::move(attributes), node.module);
+  NoteView(detached, {result, "aten::detach", {}});
+  return detached;
+}
+
 // Regions that change how torch runs (gradients on or off, autocast off), not what is computed.
 Status NodeReader::Inline(const Node& node, size_t subgraph, Frame& frame) {
   const bool is_region = node.target.find("higher_order.wrap") != std::string::npos ||
@@ -131,7 +145,12 @@ Status NodeReader::Inline(const Node& node, size_t subgraph, Frame& frame) {
     results.insert(results.end(), output.tensors.begin(), output.tensors.end());
   for (const Argument& output : node.outputs) names.insert(names.end(), output.tensors.begin(), output.tensors.end());
   if (results.size() < names.size()) return BadInput(StrCat(PlaceOf(node), ": results do not fit"));
-  for (size_t i = 0; i < names.size(); ++i) frame.names[names[i]] = Lookup(results[i], called);
+  const bool sets_gradients = node.target.find("set_grad_enabled") != std::string::npos;
+  const bool is_detached = sets_gradients && node.inputs[0].value == AttributeValue(int64_t{0});
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string result = Lookup(results[i], called);
+    frame.names[names[i]] = is_detached && read_.contains(names[i]) ? Detached(node, result, names[i]) : result;
+  }
   return OkStatus();
 }
 
@@ -159,7 +178,8 @@ std::vector<std::string> NodeReader::Results(const Node& node, const Subgraph& g
 }
 
 Status NodeReader::AddOp(const Node& node, const Subgraph& graph, Frame& frame) {
-  const Target target = TargetOf(node.target);
+  Target target = TargetOf(node.target);
+  if (is_joint_ && target.type == "aten::detach") target.type = "aten::alias";
   std::vector<std::string> operands, names, symbolic;
   Attributes attributes;
   for (const Argument& argument : node.inputs) {

@@ -22,7 +22,8 @@ struct Frame {
 
 class NodeReader {
  public:
-  explicit NodeReader(GraphBuilder& builder) : builder_(builder) {}
+  // A joint graph's gradients are made: what torch.detach stopped of them has done so.
+  NodeReader(GraphBuilder& builder, bool is_joint) : builder_(builder), is_joint_(is_joint) {}
 
   // False: another tensor has this name.
   bool Claim(const std::string& name) { return taken_.insert(name).second; }
@@ -43,6 +44,8 @@ class NodeReader {
   Status ReadNode(const Node& node, const Subgraph& graph, Frame& frame);
   Status AddOp(const Node& node, const Subgraph& graph, Frame& frame);
   Status Inline(const Node& node, size_t subgraph, Frame& frame);
+  // `result` of a region, `name` in the file, as torch.detach gives it.
+  std::string Detached(const Node& node, const std::string& result, const std::string& name);
   // An op in place has made `after` of `before`, and something new of all that `before` is a view of.
   Status Update(const Node& node, const std::string& before, const std::string& after);
   // An op in place has made `after` of `before`, by way of a view of which the whole cannot be made anew: what shows
@@ -52,6 +55,7 @@ class NodeReader {
   std::vector<std::string> Results(const Node& node, const Subgraph& graph, Frame& frame);
 
   GraphBuilder& builder_;
+  bool is_joint_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, int> numbers_;                     // of names that were asked for again
   std::unordered_set<std::string> read_;                             // names that some node or output reads

@@ -1,5 +1,6 @@
 #include "torch/reader.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_set>
@@ -23,10 +24,15 @@ namespace {
 using torch::InputSpec;
 using torch::OutputSpec;
 
+bool IsJoint(const torch::Program& program) {
+  return std::ranges::any_of(program.outputs,
+                             [](const OutputSpec& o) { return o.kind == OutputSpec::Kind::kGradient; });
+}
+
 class ModelReader {
  public:
   ModelReader(const torch::Program& program, const torch::Archive& archive, std::string_view bytes)
-      : program_(program), archive_(archive), bytes_(bytes), nodes_(builder_) {}
+      : program_(program), archive_(archive), bytes_(bytes), nodes_(builder_, IsJoint(program)) {}
 
   Result<Graph> Read(std::string_view where) {
     NoteMetadata();

@@ -135,6 +135,7 @@ const std::vector<EvaluateRow> kRows = {
     {"Split", {I({1, 2, 3}), I({1, 1})}, {}, "no", 2},
     {"Where", {B({1, 0}), I({1, 2}), S(9)}, {}, "i64[2] [1, 9]"},
     {"Identity", {F({0.5})}, {}, "f32[1] [0.5]"},
+    {"sbp::StopGradient", {F({0.5})}, {}, "f32[1] [0.5]"},
     {"Concat", {Texts({"a"}), Texts({"b", "c"})}, {{"axis", int64_t{0}}}, "string[3] [\"a\", \"b\", \"c\"]"},
     {"Gather", {Texts({"a", "b"}), I({1})}, {}, "string[1] [\"b\"]"},
     {"Where", {B({1, 0}), Texts({"a", "b"}), Texts({"c", "d"})}, {}, "string[2] [\"a\", \"d\"]"},

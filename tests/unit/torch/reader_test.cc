@@ -122,6 +122,11 @@ TEST(TorchReaderTest, RegionsAreInlinedAndControlFlowIsRefused) {
   const json body = {{"name", ""}, {"arg", {{"as_graph", {{"name", "g"}, {"graph", inner}}}}}};
   region["inputs"] = json::array({flag, body, region["inputs"][0]});
   EXPECT_THAT(Read(program), HasSubstr("aten::relu(linear) -> (relu_)"));
+  // Nothing is learned through what is made without gradients.
+  EXPECT_THAT(Read(program), HasSubstr("aten::detach(relu_) -> (relu_/detached)"));
+  EXPECT_THAT(Read(program), HasSubstr("aten::add.Tensor(relu_/detached, linear) -> (add)"));
+  region["inputs"][0]["arg"]["as_bool"] = true;
+  EXPECT_THAT(Read(program), Not(HasSubstr("detached")));
   region["target"] = "torch.ops.higher_order.cond";
   EXPECT_THAT(Read(program), HasSubstr("control flow is not read"));
 }
