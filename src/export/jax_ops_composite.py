@@ -63,6 +63,20 @@ op("sbp::LogGamma")(lambda site, x: jax.scipy.special.gammaln(x))
 op("sbp::Trigamma")(lambda site, x: jax.scipy.special.polygamma(1, x))
 
 
+@op("DFT")
+def fourier(site: Site, x: Array, length: Array | None = None, axis: Array | None = None) -> Array:
+    """Complex numbers are pairs in the last dimension; by halves: of real numbers, or back to such."""
+    dim = (int(site.get("axis", -2)) if axis is None else ints(site, axis)[0]) % x.ndim
+    spectrum = x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0]
+    inverse, half = bool(site.get("inverse", 0)), bool(site.get("onesided", 0))
+    n = ints(site, length)[0] if length is not None else 2 * (x.shape[dim] - 1) if inverse and half else x.shape[dim]
+    if inverse and half:
+        return jnp.fft.irfft(spectrum, n, dim)[..., None].astype(x.dtype)
+    made = (jnp.fft.ifft if inverse else jnp.fft.fft)(spectrum, n, dim)
+    made = jnp.take(made, jnp.arange(n // 2 + 1), axis=dim) if half else made
+    return jnp.stack([made.real, made.imag], -1).astype(x.dtype)
+
+
 @op("Elu")
 def elu(site: Site, x: Array) -> Array:
     return jax.nn.elu(x, site.get("alpha", 1.0))

@@ -374,6 +374,21 @@ def inverse(site: Site, x: Tensor) -> Tensor:
     return torch.linalg.inv(x)
 
 
+@op("DFT")
+def fourier(site: Site, x: Tensor, length: Tensor | None = None, axis: Tensor | None = None) -> Tensor:
+    """Complex numbers are pairs in the last dimension; by halves: of real numbers, or back to such."""
+    dim = (int(site.get("axis", -2)) if axis is None else int(axis)) % x.ndim
+    wide = x if x.dtype == torch.float64 else x.float()
+    spectrum = torch.view_as_complex(wide.contiguous()) if x.shape[-1] == 2 else wide[..., 0]
+    inverse, half = bool(site.get("inverse", 0)), bool(site.get("onesided", 0))
+    n = int(length) if length is not None else 2 * (x.shape[dim] - 1) if inverse and half else x.shape[dim]
+    if inverse and half:
+        return torch.fft.irfft(spectrum, n, dim)[..., None].to(x.dtype)
+    made = (torch.fft.ifft if inverse else torch.fft.fft)(spectrum, n, dim)
+    made = made.narrow(dim, 0, n // 2 + 1) if half else made
+    return torch.view_as_real(made.resolve_conj()).to(x.dtype)
+
+
 # Losses.
 
 
