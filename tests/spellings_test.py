@@ -25,8 +25,6 @@ KNOWN = {
     # behind the gather of the labels' places.
     "gpt2 joint mlir gpt2-joint.mlir": (0.06, 0.25),
     "llama joint mlir llama-joint.mlir": (0.13, 0.03),
-    # Rotary positions are one op of opset 23, and pieces in several kernels in .pt2: 30 us.
-    "llama forward llama.onnx": (0.015, 0.01),
 }
 LOSS = dict.fromkeys(("mlp", "bert", "t5"), "mse:output:0")
 MODELS = ("mlp", "gpt2", "gpt2-spelled", "llama", "bert", "t5")

@@ -81,6 +81,7 @@ void GroupDrafts::Put(uint32_t op, int32_t group) {
   if (traits.reduces) draft.rows = traits.rows;
   draft.exponentiates = draft.exponentiates || traits.exponentiates;
   draft.sums = draft.sums || traits.sums;
+  draft.joins = draft.joins || traits.joins;
 }
 
 void GroupDrafts::TakeOut(uint32_t op) {

@@ -18,7 +18,7 @@ struct GroupDraft {
   GroupKind kind = GroupKind::kLight;
   int64_t space = 0;  // elements of the largest tensor
   int64_t rows = 0;   // that its reductions keep; 0: none reduces
-  bool exponentiates = false, sums = false;
+  bool exponentiates = false, sums = false, joins = false;
   int32_t forward = -1;       // of kAttentionBackward: the group whose tensors it computes again
   std::vector<uint32_t> ops;  // in the order in which they joined
   uint32_t first = ~0u, last = 0;

@@ -24,6 +24,7 @@ namespace {
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
 constexpr size_t kMostMerged = 64;                 // ops of a kernel that is made of two, as TorchInductor bounds it
+constexpr size_t kMostJoined = 8;                  // parts that TorchInductor joins in the kernel of who reads them
 constexpr int64_t kSmallPart = 1 << 10;            // of a kernel's numbers: reading so few is no reason for another one
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
@@ -75,6 +76,7 @@ class Fuser {
       const int32_t group = GroupOfOperand(op, i);
       if (group < 0 || !MayJoin(op, group)) continue;
       drafts_.Put(op, group);
+      drafts_.at(group).space = std::max(drafts_.at(group).space, drafts_.SpaceOf(op));
       if (drafts_.at(group).kind == GroupKind::kLight) TakeIn(op, group);
       return;
     }
@@ -103,11 +105,30 @@ class Fuser {
     const GroupDraft& draft = drafts_.at(group);
     const OpTraits& traits = drafts_.traits(op);
     const int64_t space = drafts_.SpaceOf(op);
-    if (space == 0 || draft.space % space != 0) return false;
+    if (space == 0 || draft.space == 0) return false;
+    if (draft.space % space != 0 && !(space % draft.space == 0 && draft.rows == 0 && IsPointwiseJoin(op))) return false;
     if (traits.reduces && (traits.rows < 0 || (draft.rows != 0 && draft.rows != traits.rows))) return false;
     if (draft.rows < 0 || (draft.rows > 0 && draft.space / draft.rows > kLongestRow)) return false;
     return drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
            !drafts_.ReentersGroup(op, group);
+  }
+
+  // A join of few parts that light ops alone read makes each number of a part where they read it, and one whose parts
+  // are made by light ops for it alone is one kernel with these.
+  bool IsPointwiseJoin(uint32_t op) const {
+    const std::vector<TensorId>& parts = graph_.ops[op].inputs;
+    if (!drafts_.traits(op).joins || parts.size() > kMostJoined) return false;
+    const TensorId result = graph_.ops[op].outputs[0];
+    const auto [begin, end] = drafts_.uses().of(result);
+    const auto is_light = [&](const Use& use) { return drafts_.traits(use.op.value).kind == Kind::kLight; };
+    const auto is_made_for_it = [&](TensorId part) {
+      const OpId producer = part.valid() ? graph_.tensor(part).producer : OpId();
+      const auto [first, last] = drafts_.uses().of(part);
+      if (!producer.valid() || drafts_.is_kept(part)) return false;
+      return drafts_.traits(producer.value).kind == Kind::kLight && last - first == 1;
+    };
+    return (!drafts_.is_kept(result) && std::all_of(begin, end, is_light)) ||
+           std::ranges::all_of(parts, is_made_for_it);
   }
 
   // The other groups that the op reads become one with its own where one of both reads nothing from memory but what the
@@ -122,12 +143,14 @@ class Fuser {
   bool MayMerge(int32_t group, int32_t other) {
     const GroupDraft &a = drafts_.at(group), &b = drafts_.at(other);
     if (a.ops.size() + b.ops.size() > kMostMerged) return false;
-    if (b.kind != GroupKind::kLight || a.space != b.space || a.space == 0 || a.rows < 0 || b.rows < 0) return false;
+    if (b.kind != GroupKind::kLight || a.space == 0 || b.space == 0 || a.rows < 0 || b.rows < 0) return false;
+    if (a.space != b.space && !(a.joins && b.rows == 0 && a.space % b.space == 0)) return false;
     if (a.rows > 0 && b.rows > 0 && a.rows != b.rows) return false;
     if (const int64_t rows = std::max(a.rows, b.rows); rows > 0 && a.space / rows > kLongestRow) return false;
     if (drafts_.runs(b.first) != drafts_.runs(a.first) || drafts_.phase(b.first) != drafts_.phase(a.first))
       return false;
-    return (ReadsOnlyAs(group, other) || ReadsOnlyAs(other, group)) && !drafts_.ReentersBoth(group, other);
+    return (ReadsOnlyAs(group, other) || ReadsOnlyAs(other, group) || IsInlined(other, group)) &&
+           !drafts_.ReentersBoth(group, other);
   }
 
   // Light groups that read the tensor, if it is large, become one on the same terms, though neither reads what the
@@ -145,6 +168,24 @@ class Fuser {
         into = group;
       }
     }
+  }
+
+  // Does the group write, number by number, nothing but what the other reads, where one of them joins parts? A join is
+  // made where it is read, and parts are made where they are joined (halves of a rotary embedding).
+  bool IsInlined(int32_t group, int32_t reader) {
+    if (!drafts_.at(group).joins && !drafts_.at(reader).joins) return false;
+    if (drafts_.at(group).rows != 0) return false;
+    const auto stays = [&](const Use& use) {
+      const int32_t own = drafts_.group(use.op.value);
+      return own == group || own == reader;
+    };
+    return std::ranges::all_of(drafts_.at(group).ops, [&](uint32_t op) {
+      return std::ranges::all_of(graph_.ops[op].outputs, [&](TensorId result) {
+        if (!result.valid()) return true;
+        const auto [begin, end] = drafts_.uses().of(result);
+        return !drafts_.is_kept(result) && std::all_of(begin, end, stays);
+      });
+    });
   }
 
   // Does the group read nothing but single numbers, what is small beside what it makes (a number a row, a column), and

@@ -139,6 +139,7 @@ class TraitsFinder {
   static OpTraits OfPrimitive(const Graph& graph, const Op& op, const PrimitiveRow& primitive) {
     OpTraits traits{.kind = KindOf(primitive.kind)};
     traits.exponentiates = primitive.op == "Exp";
+    traits.joins = primitive.kind == PrimitiveClass::kConcat;
     if (primitive.kind != PrimitiveClass::kReduce) return traits;
     traits.sums = primitive.op == "ReduceSum";
     traits.reduces = true;

@@ -23,6 +23,7 @@ struct OpTraits {
   bool reduces = false;
   int64_t rows = 0;
   bool exponentiates = false, sums = false;  // of softmax
+  bool joins = false;                        // is it a join of parts, and nothing else?
 };
 
 // Per op. `graph` is resolved. Each distinct question to the rules is asked once.

@@ -287,6 +287,35 @@ TEST(KernelGroups, KernelsThatReadTheSameAreOne) {
   EXPECT_THAT(GroupsOf(other), IsEmpty());
 }
 
+// A rotary embedding as it is spelled: halves are turned and joined where the sum reads them, of tables of its size
+// too.
+TEST(KernelGroups, AJoinIsMadeWhereItIsRead) {
+  const auto rotary = [](const std::vector<std::string>& outputs) {
+    Lines lines;
+    lines.Input("x", {4, 8}).Input("y", {4, 8}).Input("cos", {4, 8}).Input("sin", {4, 8});
+    lines.Input("low", {4, 4}).Input("high", {4, 4}).Op("Mul", {"x", "cos"}, "a").Op("Neg", {"high"}, "b");
+    lines.Op("Concat", {"b", "low"}, "c", {{"axis", int64_t{1}}})
+        .Op("Mul", {"c", "sin"}, "d")
+        .Op("Add", {"a", "d"}, "e");
+    return GroupsOf(lines.Make(outputs));
+  };
+  EXPECT_THAT(rotary({"e"}), ElementsAre("light: a b c d e"));
+  EXPECT_THAT(rotary({"e", "c"}), ElementsAre("light: a e", "light: c d"));  // written for others
+  EXPECT_THAT(rotary({"e", "d"}), ElementsAre("light: a e", "light: b c d"));
+}
+
+// Halves that are made for the join alone are one kernel with it, whoever reads them joined.
+TEST(KernelGroups, PartsAreMadeWhereTheyAreJoined) {
+  const auto joined = [](bool keeps_part) {
+    Lines lines;
+    lines.Input("x", {4, 8}).Input("y", {4, 8}).Input("w", {16, 4}).Op("Neg", {"x"}, "a").Op("Relu", {"y"}, "b");
+    lines.Op("Concat", {"a", "b"}, "c", {{"axis", int64_t{1}}}).Op("MatMul", {"c", "w"}, "d");
+    return GroupsOf(lines.Make(keeps_part ? std::vector<std::string>{"d", "a"} : std::vector<std::string>{"d"}));
+  };
+  EXPECT_THAT(joined(false), ElementsAre("light: a b c"));
+  EXPECT_THAT(joined(true), IsEmpty());
+}
+
 TEST(KernelGroups, BranchesThatWaitForEachOtherStayTwo) {
   const Graph graph = Lines()
                           .Input("x", {16, 16})
