@@ -108,6 +108,8 @@ constexpr LimitedAttribute kLimited[] = {
 // Attention's operands are q, k, v, mask; what comes behind (kept keys, lengths, sinks) is not computed.
 constexpr size_t kMaskOperand = 3;
 
+constexpr size_t kTrainingOperand = 2;  // of Dropout
+
 // What the op says that the program does not compute: "of type Pad with mode "reflect"", one each.
 std::vector<std::string> LimitsOf(const Op& op, std::string_view type) {
   std::vector<std::string> limits;
@@ -117,6 +119,8 @@ std::vector<std::string> LimitsOf(const Op& op, std::string_view type) {
     if (value != nullptr && !row.is_computed(*value))
       limits.push_back(StrCat("of type ", type, " with ", row.name, " ", ToString(*value)));
   }
+  if (type == "Dropout" && op.inputs.size() > kTrainingOperand && op.inputs[kTrainingOperand].valid())
+    limits.push_back("of type Dropout in training, whose numbers are drawn (--train-mode)");
   const bool reads_mask = type == "Attention" || type.starts_with("sbp::FlashAttention");
   for (size_t i = kMaskOperand + 1; reads_mask && i < op.inputs.size(); ++i) {
     const bool is_saved = type == "sbp::FlashAttentionGrad" && i > kMaskOperand + 1;  // of the forward pass

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy
 from jax import lax
 
 from jax_ops import Array, Part, Site, ints, op
@@ -75,6 +76,13 @@ def fourier(site: Site, x: Array, length: Array | None = None, axis: Array | Non
     made = (jnp.fft.ifft if inverse else jnp.fft.fft)(spectrum, n, dim)
     made = jnp.take(made, jnp.arange(n // 2 + 1), axis=dim) if half else made
     return jnp.stack([made.real, made.imag], -1).astype(x.dtype)
+
+
+@op("Dropout")
+def dropout(site: Site, x: Array, ratio: Array | None = None, training: Array | None = None) -> Any:
+    if training is not None and (not isinstance(training, numpy.ndarray) or bool(training)):
+        raise site.refuse("what is dropped in training is not computed; plan without --train-mode")
+    return _written(site, x, jnp.ones(x.shape, bool))
 
 
 @op("Elu")

@@ -389,6 +389,12 @@ def fourier(site: Site, x: Tensor, length: Tensor | None = None, axis: Tensor | 
     return torch.view_as_real(made.resolve_conj()).to(x.dtype)
 
 
+@op("Dropout")
+def dropout(site: Site, x: Tensor, *others: Tensor | None) -> Results:
+    """Of inference: plans that drop are refused before."""
+    return x, torch.ones_like(x, dtype=torch.bool)
+
+
 # Losses.
 
 

@@ -64,7 +64,8 @@ def _adam(get: Callable[[str, Any], Any], decay: float) -> dict[str, Any]:
 
 
 class _Program(torch.fx.Interpreter):
-    """Keeps the values of nodes; with `trains`, batches are normalised by their own statistics."""
+    """Keeps the values of nodes; with `trains`, batches are normalised by their own statistics. Nothing is dropped at
+    random: plans with `--train-mode`, which drop, are not exported."""
 
     def __init__(self, module: torch.fx.GraphModule, trains: bool = False) -> None:
         super().__init__(module, garbage_collect_values=False)
@@ -73,6 +74,10 @@ class _Program(torch.fx.Interpreter):
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if target is torch.ops.aten.batch_norm.default and self.trains:
             return _normalised_by_batch(args)
+        if target in (torch.ops.aten.dropout.default, torch.ops.aten.feature_dropout.default):
+            return args[0]
+        if target is torch.ops.aten.native_dropout.default:
+            return args[0], torch.ones_like(args[0], dtype=torch.bool)
         backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
         if target is backward and args[5].ndim == 4:
             return _attention_backward(*args[:4], args[5], kwargs.get("scale"))

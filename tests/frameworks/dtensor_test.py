@@ -148,6 +148,18 @@ class Moved(torch.nn.Module):
         return (*ways, other.pixel_unshuffle(other.pixel_shuffle(y, 2) * 2, 2), other.fold(columns, (8, 8), 2, stride=2))
 
 
+class Dropping(torch.nn.Module):
+    """In training mode: of which nothing is dropped in plans without --train-mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(16, 32), torch.nn.Linear(32, 16)
+        self.drop, self.rows = torch.nn.Dropout(0.5), torch.nn.Dropout1d(0.5)
+
+    def forward(self, x):
+        return self.down(self.drop(torch.relu(self.up(self.rows(x)))))
+
+
 class Assorted(torch.nn.Module):
     """Functions that few models have."""
 
@@ -230,6 +242,8 @@ CASES = {
     "spectral step": (lambda: (MODELS.Spectral(), (torch.randn(8, 8, 6),)), "--loss output:0", [("x=", "S(0)", "S(1)")]),
     "stopped step": (lambda: (MODELS.Stopped(), (torch.randn(8, 8),)), "--loss output:0", [("x=", "S(0)", "S(1)"), ("teacher.weight==", "B", "S(1)")]),
     "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
+    "dropping": (lambda: (Dropping(), (torch.randn(8, 4, 16),)), "", [("x==", "S(0)", "B"), ("up.weight==", "B", "S(0)")]),
+    "dropping step": (lambda: (Dropping(), (torch.randn(8, 4, 16),)), "--loss mse:output:0", ("dp", "tp")),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
     "llama joint": (joint_llama, "joint", [("x==", "S(0)", "B"), *LLAMA]),
