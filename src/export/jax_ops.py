@@ -422,7 +422,7 @@ def gather_nd(site: Site, data: Array, indices: Array) -> Array:
         raise site.refuse("batches are not computed")
     depth = indices.shape[-1]
     found = [_places(site, indices[..., d], d) for d in range(depth)]
-    made = data[tuple(jnp.where(inside, at, 0) for at, inside in found)]
+    made = jnp.asarray(data)[tuple(jnp.where(inside, at, 0) for at, inside in found)]
     good = functools.reduce(jnp.logical_and, (inside for _, inside in found))
     return jnp.where(good.reshape(good.shape + (1,) * (made.ndim - good.ndim)), made, 0)
 

@@ -104,6 +104,7 @@ Status GraphReader::ReadInitializers(const sbp_onnx::Graph& graph, Frame& frame)
 
 Status GraphReader::ReadInputs(const sbp_onnx::Graph& graph, Frame& frame) {
   for (const sbp_onnx::ValueInfo& input : graph.input()) {
+    if (input.name().empty()) return BadInput("a graph input without a name");
     const std::string& name = frame.names[input.name()];
     if (const auto known = known_.find(name); known != known_.end() && known->second.parameter) {
       continue;  // files before IR version 4 list initializers among the inputs

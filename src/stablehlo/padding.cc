@@ -86,6 +86,19 @@ Result<std::vector<ValueRef>> WritePad(const FormCall& call) {
   SBP_ASSIGN_OR_RETURN(const Dims high, call.Ints("edge_padding_high"));
   SBP_ASSIGN_OR_RETURN(const Dims interior, call.Ints("interior_padding"));
   if (call.operands[1]->type.rank() != 0) return BadInput("expected a scalar to pad with");
+  const Shape& shape = call.operands[0]->type.shape;
+  if (std::ranges::find(shape, 0) != shape.end() && call.results.size() == 1) {
+    // Of nothing borders are all that there is: the odd ones of one element, as gradients of associative scans have.
+    const Shape& made = call.results[0].shape;
+    bool fits = low.size() == shape.size() && high.size() == shape.size() && interior.size() == shape.size() &&
+                made.size() == shape.size();
+    for (size_t i = 0; fits && i < shape.size(); ++i) {
+      const int64_t between = shape[i] == 0 ? 0 : SaturatingMul(shape[i] - 1, SaturatingAdd(interior[i], 1)) + 1;
+      fits = SaturatingAdd(SaturatingAdd(low[i], high[i]), between) == made[i];
+    }
+    if (!fits) return BadInput(StrCat("borders of ", ToString(call.operands[0]->type), " do not make the result"));
+    return std::vector{call.writer.Broadcast(call.operands[1], {}, call.results[0])};
+  }
   SBP_ASSIGN_OR_RETURN(ValueRef padded, Padded(call, call.operands[0], call.operands[1], low, high, interior));
   return std::vector{std::move(padded)};
 }

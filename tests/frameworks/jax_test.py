@@ -41,9 +41,17 @@ COLLECTIVE = re.compile(r"= (.*?) (all-gather|all-reduce|reduce-scatter|all-to-a
                         r"replica_groups=(\{\{.*?\}\}|\[[\d,]+\]<=)")
 
 
+def scanned(p, x):
+    """A loss over states of a linear recurrence, by an associative scan over time."""
+    jax = MODELS.jax
+    gates, values = jax.nn.sigmoid(x @ p["gate"]), x @ p["value"]
+    step = lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1])  # noqa: E731
+    return (jax.lax.associative_scan(step, (gates, values), axis=1)[1] ** 2).mean()
+
+
 def cases():
     """Name -> function, arguments; pins: an argument's layout along data and along model."""
-    normal, jax = MODELS.normal, MODELS.jax
+    normal, jax, jnp = MODELS.normal, MODELS.jax, MODELS.jax.numpy
     weights = {"w1": normal(16, 64), "b1": normal(64), "w2": normal(64, 32), "b2": normal(32)}
     mlp_pins = [("x", "S(0)", "B"), ("p.w1", "B", "S(1)"), ("p.w2", "S(1)", "S(0)")]
     heads = tuple(normal(8, 16, n, 16) for n in (8, 8, 8))
@@ -56,6 +64,11 @@ def cases():
     yield "attention-grad", jax.value_and_grad(MODELS.attention, (0, 1, 2)), heads, [("q", "S(0)", "S(2)"), ("k", "S(0)", "B")]
     embedding = lambda table, tokens: table[tokens] * 2  # noqa: E731
     yield "embedding", embedding, (normal(32, 16), ids), [("table", "B", "S(0)"), ("tokens", "S(0)", "B")]
+    buckets = lambda q, x: jnp.digitize(x @ q["w1"], jnp.array([-1.0, 0.0, 1.0]))  # noqa: E731
+    yield "buckets", buckets, ({"w1": normal(16, 64)}, normal(16, 16)), [("x", "S(0)", "B"), ("q.w1", "B", "S(1)")]
+    scan = {"gate": normal(16, 32), "value": normal(16, 32)}
+    scan_pins = [("p.gate", "B", "S(1)"), ("p.value", "B", "S(1)"), ("x", "S(0)", "B")]
+    yield "scan-grad", jax.value_and_grad(scanned), (scan, normal(8, 7, 16)), scan_pins
     # A family's inference, its loss's gradients, and pins that hold for both: p is what the text calls the parameters.
     text, picture = (ids[:, :-1], ids[:, 1:]), (normal(8, 16, 16, 3), MODELS.RANDOM.integers(0, 8, (8,), "i"))
     families = {

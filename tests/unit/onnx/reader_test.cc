@@ -30,6 +30,11 @@ TEST(ReaderTest, OpenDimensionsGetTheNameOfInputAndAxis) {
   EXPECT_THAT(Read(ModelBytes(graph)), HasSubstr("input x f32[?,?,?,?,?,3] symbols=[n, x[1], x[2], x[3], x[4], _]"));
 }
 
+TEST(ReaderTest, InputsHaveNames) {
+  const std::string graph = InputText("", {"dim_value: 2"}) + "node { op_type: 'Relu' input: 'x' output: 'y' } ";
+  EXPECT_THAT(Read(ModelBytes(graph + OutputText("y"))), HasSubstr("a graph input without a name"));
+}
+
 TEST(ReaderTest, InitializersAmongTheInputsAreParameters) {
   const std::string graph = InputText("x", {"dim_value: 2"}) + InputText("w", {"dim_value: 2"}) +
                             "initializer { name: 'w' dims: 2 data_type: 1 float_data: [1, 2] } "

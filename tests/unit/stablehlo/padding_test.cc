@@ -39,6 +39,15 @@ TEST(PaddingTest, BetweenNeighboursDimensionsAreSplit) {
                     HasSubstr("limit_indices=[4, 11] start_indices=[0, 0]")));
 }
 
+TEST(PaddingTest, OfNothingBordersAreAll) {
+  const std::string text =
+      ReadMain("%x: tensor<0x6xf32>, %v: tensor<f32>",
+               "%y = \"stablehlo.pad\"(%x, %v) <{edge_padding_low = array<i64: 1, 0>, edge_padding_high = array<i64: "
+               "2, 0>, interior_padding = array<i64: 1, 0>}> : (tensor<0x6xf32>, tensor<f32>) -> tensor<3x6xf32>\n"
+               "\"func.return\"(%y) : (tensor<3x6xf32>) -> ()");
+  EXPECT_THAT(text, AllOf(HasSubstr("f32[3,6]"), HasSubstr("v"), Not(HasSubstr("stablehlo::pad"))));
+}
+
 TEST(PaddingTest, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(PaddedBy("-5, 0", "0, 0", "0, 0", "4x6"),
               HasSubstr("m.mlir:4:6: stablehlo.pad: a border of this size is not read"));
