@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/model.h"
 #include "api/planning.h"
@@ -71,10 +72,14 @@ Status WithAdvice(const InferFlags& flags, Status failure) {
   if (!failure.lacks_memory()) return failure;
   const std::string& remat = flags.planning.request.remat;
   const bool may_compute_again = flags.planning.train && (remat.empty() || remat == "none");
-  return NoPlanFits(
-      StrCat(failure.message(), "\n",
-             may_compute_again ? "--remat auto computes activations again in place of keeping them; " : "",
-             "--fit in place of --mesh finds how many devices are enough"));
+  std::vector<std::string> advice;
+  if (may_compute_again) advice.emplace_back("--remat auto computes activations again in place of keeping them");
+  if (!flags.meshes.search.fit) {
+    const std::string_view given = flags.meshes.chooses() ? "--devices" : "--mesh";
+    advice.push_back(StrCat("--fit in place of ", given, " finds how many devices are enough"));
+  }
+  if (advice.empty()) return failure;
+  return NoPlanFits(StrCat(failure.message(), "\n", Join(advice, "; ")));
 }
 
 // The mesh is chosen, too.
@@ -84,7 +89,9 @@ Status InferMesh(const InferFlags& flags, const RuleSet& rules, Encoding encodin
   }
   if (flags.out == "-" && flags.meshes.top > 1) return UsageError("-o - is one plan, --top several; give -o a file");
   Timings timings;
-  SBP_ASSIGN_OR_RETURN(MeshChoice choice, PlanChoosingMesh(flags.planning, flags.meshes, rules, timings));
+  Result<MeshChoice> made = PlanChoosingMesh(flags.planning, flags.meshes, rules, timings);
+  if (!made.ok()) return WithAdvice(flags, made.status());
+  MeshChoice choice = *std::move(made);
   for (size_t i = 0; i < choice.kept; ++i) {
     if (flags.physical) MakePhysical(flags, choice.plans[i]);
   }

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
