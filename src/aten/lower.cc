@@ -22,6 +22,7 @@
 #include "rule/op_query.h"
 #include "rule/overload.h"
 #include "rule/syntax.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
@@ -227,11 +228,21 @@ class Lowering {
     return "int";
   }
 
+  // "state it with --dim u0=N, or ": a size that has a name may be given, where one knows more than the program.
+  static std::string WayToState(const Tensor& tensor) {
+    for (size_t d = 0; d < tensor.symbols.size() && d < tensor.type.shape.size(); ++d) {
+      if (tensor.type.shape[d] == kUnknownDim && !tensor.symbols[d].empty())
+        return StrCat("state it with --dim ", tensor.symbols[d], "=N, or ");
+    }
+    return "";
+  }
+
   Result<OpQuery> QueryOf(const Op& op, const std::vector<TensorId>& operands) const {
     for (const TensorId id : op.outputs) {
       if (id.valid() && !graph_.tensor(id).type.is_static()) {
         return BadInput(StrCat("the size of its result ", Quote(graph_.tensor(id).name), ", ",
-                               sbp::ToString(graph_.tensor(id).type), ", is decided by data; ", kKnownSizes));
+                               sbp::ToString(graph_.tensor(id).type), ", is decided by data; ",
+                               WayToState(graph_.tensor(id)), kKnownSizes));
       }
     }
     return QueryWithValues(graph_, op, operands);

@@ -58,10 +58,19 @@ op("sbp::BesselI0e")(lambda site, x: jax.scipy.special.i0e(x))
 op("sbp::BesselI1e")(lambda site, x: jax.scipy.special.i1e(x))
 op("com.microsoft::Inverse")(lambda site, x: jnp.linalg.inv(x))
 op("Det")(lambda site, x: jnp.linalg.det(x))
+op("sbp::Cholesky")(lambda site, x: jnp.linalg.cholesky(x))
 op("sbp::Digamma")(lambda site, x: jax.scipy.special.digamma(x))
 op("sbp::ErfInv")(lambda site, x: jax.scipy.special.erfinv(x))
 op("sbp::LogGamma")(lambda site, x: jax.scipy.special.gammaln(x))
 op("sbp::Trigamma")(lambda site, x: jax.scipy.special.polygamma(1, x))
+
+
+@op("sbp::TriangularSolve")
+def triangular_solve(site: Site, a: Array, b: Array) -> Array:
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    upper, transpose, unit = (bool(site.get(name, 0)) for name in ("upper", "transpose", "unit"))
+    a, b = jnp.broadcast_to(a, batch + a.shape[-2:]), jnp.broadcast_to(b, batch + b.shape[-2:])
+    return lax.linalg.triangular_solve(a, b, left_side=True, lower=not upper, transpose_a=transpose, unit_diagonal=unit)
 
 
 @op("DFT")

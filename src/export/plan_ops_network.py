@@ -369,6 +369,18 @@ def determinant(site: Site, x: Tensor) -> Tensor:
     return torch.linalg.det(x)
 
 
+@op("sbp::Cholesky")
+def cholesky(site: Site, x: Tensor) -> Tensor:
+    return torch.linalg.cholesky(x)
+
+
+@op("sbp::TriangularSolve")
+def triangular_solve(site: Site, a: Tensor, b: Tensor) -> Tensor:
+    upper, transpose, unit = (bool(site.get(name, 0)) for name in ("upper", "transpose", "unit"))
+    a = a.triu() if upper else a.tril()
+    return torch.linalg.solve_triangular(a.mT if transpose else a, b, upper=upper != transpose, unitriangular=unit)
+
+
 @op("com.microsoft::Inverse")
 def inverse(site: Site, x: Tensor) -> Tensor:
     return torch.linalg.inv(x)

@@ -18,14 +18,15 @@ constexpr int64_t kMaxOps = 4000000;  // with subgraphs that are called again
 constexpr size_t kMostViews = 64;     // of views, each of which an op in place makes anew
 
 // Ops whose result shows the memory of their first operand. Reshapes may.
-constexpr std::array<std::string_view, 26> kViews = {
-    "aten::alias",    "aten::as_strided",  "aten::chunk",     "aten::detach",
-    "aten::diagonal", "aten::expand",      "aten::expand_as", "aten::flatten",
-    "aten::narrow",   "aten::permute",     "aten::reshape",   "aten::select",
-    "aten::slice",    "aten::split",       "aten::squeeze",   "aten::split_with_sizes",
-    "aten::t",        "aten::transpose",   "aten::unbind",    "aten::unflatten",
-    "aten::unfold",   "aten::unsqueeze",   "aten::view",      "aten::view_as",
-    "aten::numpy_T",  "aten::_unsafe_view"};
+constexpr std::array<std::string_view, 29> kViews = {
+    "aten::alias",    "aten::as_strided",   "aten::chunk",     "aten::detach",
+    "aten::diagonal", "aten::expand",       "aten::expand_as", "aten::flatten",
+    "aten::narrow",   "aten::permute",      "aten::reshape",   "aten::select",
+    "aten::slice",    "aten::split",        "aten::squeeze",   "aten::split_with_sizes",
+    "aten::t",        "aten::transpose",    "aten::unbind",    "aten::unflatten",
+    "aten::unfold",   "aten::unsqueeze",    "aten::view",      "aten::view_as",
+    "aten::numpy_T",  "aten::_unsafe_view", "aten::mT",        "aten::mH",
+    "aten::adjoint"};
 
 bool IsView(std::string_view type) { return std::ranges::find(kViews, type.substr(0, type.find('.'))) != kViews.end(); }
 

@@ -14,6 +14,7 @@ namespace sbp {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // A graph of one op on x f32[4,6] and w f32[6,6], with a result y.
 class LowerTest : public testing::Test {
@@ -33,7 +34,7 @@ class LowerTest : public testing::Test {
     builder.AddParameter("w", {DType::kF32, {6, 6}});
     builder.AddOp(type, "node", inputs, {"y"}, attributes_, "layers.0/mlp");
     builder.graph().ops.back().metadata.emplace_back("source", "net.py:7");
-    builder.DescribeTensor("y", result);
+    builder.DescribeTensor("y", result, symbols_);
     builder.AddOutput("y");
     Result<Graph> graph = builder.Build("test");
     EXPECT_TRUE(graph.ok()) << graph.status().message();
@@ -49,6 +50,7 @@ class LowerTest : public testing::Test {
   }
 
   Attributes attributes_;
+  std::vector<std::string> symbols_;  // of the result
 };
 
 TEST_F(LowerTest, OperandsGoByNameAndOneOpKeepsItsNameScopeAndSource) {
@@ -123,6 +125,14 @@ TEST_F(LowerTest, AnArgumentThatTheRowLacksIsAnError) {
 TEST_F(LowerTest, AResultWhoseSizeDataDecideIsAnError) {
   Operands({"self"});
   EXPECT_THAT(Lower("aten::relu", {"x"}, {DType::kF32, {kUnknownDim, 6}}), HasSubstr("is decided by data"));
+}
+
+// A size that has a name may be stated by who knows more than the program.
+TEST_F(LowerTest, HowASizeOfDataIsStatedIsSaid) {
+  Operands({"self"});
+  EXPECT_THAT(Lower("aten::relu", {"x"}, {DType::kF32, {kUnknownDim, 6}}), Not(HasSubstr("--dim")));
+  symbols_ = {"u0", ""};
+  EXPECT_THAT(Lower("aten::relu", {"x"}, {DType::kF32, {kUnknownDim, 6}}), HasSubstr("state it with --dim u0=N, or "));
 }
 
 TEST_F(LowerTest, ARowThatGivesAnotherShapeThanTheFileIsAnError) {
