@@ -18,11 +18,11 @@
 #include "decompose/evaluate.h"
 #include "decompose/expansion_builder.h"
 #include "graph/producers.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_map.h"
 #include "rule/op_query.h"
 #include "rule/overload.h"
 #include "rule/syntax.h"
-#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
