@@ -197,7 +197,7 @@ class Chooser {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
       if (row.is_planned || !row.look || row.look->proved_too_large || IsExcluded(row)) continue;
-      if (!options_.plans_pressed && IsPressed(row)) continue;
+      if (!options_.plans_pressed && IsPressed(row) && row.look->work > kShortWork) continue;
       left.push_back(i);
     }
     const auto promise = [&](size_t i) {

@@ -52,8 +52,8 @@ struct MeshSearchOptions {
   // one, which is quick.
   bool explains = true;
   // Are meshes planned, too, on which the memory limit presses: what is found at a glance is over it? To search there
-  // takes many times as long, and is of little use where the same is also tried with a little recomputation. Not: where
-  // all are such, the error (kNoPlan) is no proof.
+  // takes many times as long, and is of little use where the same is also tried with a little recomputation. Not: only
+  // those of few candidates are, and where all others are such, the error (kNoPlan) is no proof.
   bool plans_pressed = true;
   std::function<bool()> cancelled;
   std::function<void(std::string_view)> progress;  // what is done, for people; by one thread at a time

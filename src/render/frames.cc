@@ -52,7 +52,7 @@ class Dissolver {
 
   // Of the frames on a cycle the one whose parts hang together least; -1: there is none.
   int32_t FindEnteredAgain() const {
-    std::map<int32_t, Followers> followers;  // by frame
+    std::map<int32_t, Followers> followers;              // by frame
     std::vector<int64_t> loose(view_.groups.size(), 0);  // nodes in it, less the edges between them
     for (const ViewNode& node : view_.nodes) {
       for (int32_t g = node.group; g > 0; g = view_.groups[g].parent) ++loose[g];
@@ -90,8 +90,8 @@ class Dissolver {
     return {};
   }
 
-  // What is left when all that nothing leads to, and all that leads to nothing, is taken away again and again: each of it
-  // leads to something that is left.
+  // What is left when all that nothing leads to, and all that leads to nothing, is taken away again and again: each of
+  // it leads to something that is left.
   static std::set<Item> OnCycles(const Followers& after) {
     Followers before;
     for (const auto& [from, tos] : after) {
