@@ -54,7 +54,7 @@ class ClauseApplier {
       for (FactorId f : Factors(clause.words, 0))
         (kind == "aware" ? map_.factors[f].aware : map_.factors[f].masked) = true;
     }
-    return OkStatus();  // size and when are read elsewhere
+    return OkStatus();  // size, when and detached are read elsewhere
   }
 
   // A function of what the line computes: sums and orders of values do not pass it.

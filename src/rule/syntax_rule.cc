@@ -37,7 +37,7 @@ class RuleParser {
     std::string_view word;
     Parse parse;
   };
-  static const std::array<ClauseRow, 19> kClauses;
+  static const std::array<ClauseRow, 20> kClauses;
 
   Status Body() {
     if (cursor_.Is("whole") && (cursor_.Peek(1).kind == TokenKind::kEnd || cursor_.Peek(1).text == ";")) {
@@ -269,14 +269,14 @@ class RuleParser {
   RuleLine line_;
 };
 
-const std::array<RuleParser::ClauseRow, 19> RuleParser::kClauses = {{
+const std::array<RuleParser::ClauseRow, 20> RuleParser::kClauses = {{
     {"reduce", &RuleParser::Reduce},     {"linear", &RuleParser::Partials},   {"monotone", &RuleParser::Partials},
     {"antitone", &RuleParser::Partials}, {"addend", &RuleParser::Operands},   {"along", &RuleParser::Along},
     {"whole", &RuleParser::Operands},    {"nonlinear", &RuleParser::Nothing}, {"aware", &RuleParser::Letters},
     {"masked", &RuleParser::Letters},    {"halo", &RuleParser::Halo},         {"unused", &RuleParser::Operands},
     {"picked", &RuleParser::Operands},   {"view", &RuleParser::Nothing},      {"size", &RuleParser::Size},
     {"when", &RuleParser::When},         {"alt", &RuleParser::Alternative},   {"sig", &RuleParser::ExplicitSignature},
-    {"because", &RuleParser::Because},
+    {"because", &RuleParser::Because},   {"detached", &RuleParser::Nothing},
 }};
 
 }  // namespace

@@ -270,6 +270,15 @@ double Largest(const Numbers& numbers) {
   return largest;
 }
 
+// A line of its rules says so (rules/README.md).
+bool IsDetached(const OpDefinition& op) {
+  return std::ranges::any_of(op.overloads, [](const OpOverload& overload) {
+    return std::ranges::any_of(overload.rules, [](const RuleLine& line) {
+      return std::ranges::any_of(line.clauses, [](const RuleClause& clause) { return clause.kind == "detached"; });
+    });
+  });
+}
+
 // All instances of one op: a job of one thread.
 class VjpVerifier {
  public:
@@ -329,8 +338,17 @@ class VjpVerifier {
       return;
     }
     ++report_.instances;
+    if (IsDetached(op_)) return ExpectNothing(instance, *cotangents);
     for (const auto& [name, numbers] : *cotangents) CompareWithDifferences(trial, instance, name, numbers, random);
     if (!report_.by_expansion && HasExpansion(op_.name, rules_)) CompareWithExpansion(trial, instance, *cotangents);
+  }
+
+  void ExpectNothing(const OpInstance& instance, const std::map<std::string, Numbers>& cotangents) {
+    for (const auto& [name, numbers] : cotangents) {
+      report_.entries += static_cast<int64_t>(numbers.size());
+      if (std::ranges::all_of(numbers, [](double number) { return number == 0; })) continue;
+      failed.push_back({op_.name, instance.text, "", "", StrCat("d.", name, " is not 0, and the rule says detached")});
+    }
   }
 
   void CompareWithDifferences(Trial& trial, const OpInstance& instance, const std::string& name, const Numbers& numbers,

@@ -117,7 +117,7 @@ TEST(ParseRules, SaysWhereWhatAndWhatWasFound) {
       {"op A(Tensor x) -> Tensor y\n  rule a -> ... a", "f:2:8: \"...\" stands in a result but in no operand"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; lineer x",
        "f:2:17: expected a clause (reduce, linear, monotone, antitone, addend, along, whole, nonlinear, aware, "
-       "masked, halo, unused, picked, view, size, when, alt, sig, because), found \"lineer\" (did you mean "
+       "masked, halo, unused, picked, view, size, when, alt, sig, because, detached), found \"lineer\" (did you mean "
        "\"linear\"?)"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; linear z", "f:2:17: unknown operand \"z\" (did you mean \"x\"?)"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; reduce som a",
