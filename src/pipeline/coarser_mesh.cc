@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "base/text.h"
@@ -17,7 +18,7 @@
 namespace sbp {
 namespace {
 
-constexpr int kFewestAxes = 3;
+constexpr size_t kFewestAxes = 3;
 constexpr double kShareOfCoarse = 0.4;  // of effort and time
 constexpr size_t kMostOps = 20'000;     // of more, the search on the coarse mesh takes too long for what it finds
 
@@ -25,14 +26,23 @@ bool HasPins(const Pins& pins) {
   return !pins.signatures.empty() || !pins.tensors.empty() || !pins.lies.empty() || !pins.uses.empty();
 }
 
-// Behind the axes that lie across nodes, where an axis ends with a node; else in the middle.
-int CutOf(const Mesh& mesh, int64_t devices_per_node) {
-  int64_t within = 1;
-  for (int axis = mesh.num_axes(); axis-- > 1;) {
-    within *= mesh.size(axis);
-    if (within == devices_per_node) return axis;
+// Those of one device split nothing.
+std::vector<int> AxesOfSeveral(const Mesh& mesh) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    if (mesh.size(axis) > 1) axes.push_back(axis);
   }
-  return (mesh.num_axes() + 1) / 2;
+  return axes;
+}
+
+// Of `axes`: behind those that lie across nodes, where one ends with a node; else in the middle.
+int CutOf(const Mesh& mesh, const std::vector<int>& axes, int64_t devices_per_node) {
+  int64_t within = 1;
+  for (size_t i = axes.size(); i-- > 1;) {
+    within *= mesh.size(axes[i]);
+    if (within == devices_per_node) return axes[i];
+  }
+  return axes[(axes.size() + 1) / 2];
 }
 
 // Two axes: those before `cut`, and the others.
@@ -53,7 +63,8 @@ Mesh Merged(const Mesh& mesh, int cut) {
 
 void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, StrategyOptions& strategy) {
   const bool starts = !strategy.start_signatures.empty() || !strategy.given_signatures.empty();
-  if (problem.mesh.num_axes() < kFewestAxes || problem.num_ops() > kMostOps || starts || HasPins(problem.pins)) return;
+  const std::vector<int> axes = AxesOfSeveral(problem.mesh);
+  if (axes.size() < kFewestAxes || problem.num_ops() > kMostOps || starts || HasPins(problem.pins)) return;
   StrategyOptions coarse = strategy;
   coarse.memory_limit.reset();  // to search under it takes many times as long
   coarse.found = nullptr;
@@ -64,7 +75,7 @@ void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, Strat
   } else {
     coarse.values["effort"] = kShareOfCoarse * search.effort;
   }
-  const int cut = CutOf(problem.mesh, problem.boxing->cluster().devices_per_node);
+  const int cut = CutOf(problem.mesh, axes, problem.boxing->cluster().devices_per_node);
   const Result<Plan> plan = plan_on(Merged(problem.mesh, cut), std::move(coarse));
   if (!plan.ok() || (strategy.memory_limit && plan->memory.peak_bytes > *strategy.memory_limit)) return;
   BeginFrom(KnownPlanOf(*plan), problem.mesh, strategy);

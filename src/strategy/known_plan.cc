@@ -49,7 +49,11 @@ std::optional<std::vector<int>> PartsOfAxes(const Mesh& coarse, const Mesh& fine
   int axis = 0;
   int64_t product = 1;
   for (int i = 0; i < fine.num_axes(); ++i) {
-    if (axis == coarse.num_axes()) return std::nullopt;
+    if (axis == coarse.num_axes()) {
+      if (axis == 0 || fine.size(i) > 1) return std::nullopt;
+      parts.push_back(axis - 1);
+      continue;
+    }
     product *= fine.size(i);
     parts.push_back(axis);
     if (product > coarse.size(axis)) return std::nullopt;

@@ -26,7 +26,7 @@ KnownPlan KnownPlanOf(const Problem& problem, const Assignment& assignment, doub
 KnownPlan KnownPlanOf(const Plan& plan);
 
 // Per axis of the finer mesh, the axis of the coarser one that it is a part of: the coarser one's axes are products of
-// neighbouring axes of the finer one. Nothing: they are not.
+// neighbouring axes of the finer one, of which those of size 1 are part of any. Nothing: they are not.
 std::optional<std::vector<int>> PartsOfAxes(const Mesh& coarse, const Mesh& fine);
 
 // Lets a search on `fine` begin from the plan (StrategyOptions::start_*): each axis does what the coarser axis does

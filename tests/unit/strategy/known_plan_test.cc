@@ -25,6 +25,14 @@ TEST(PartsOfAxes, NeighbouringAxesMultiply) {
   EXPECT_EQ(Parts("8", "8,2"), std::nullopt);
 }
 
+TEST(PartsOfAxes, AxesOfOneDeviceAreAnyPart) {
+  EXPECT_EQ(Parts("8,4", "1,8,1,4"), (std::vector<int>{0, 0, 1, 1}));
+  EXPECT_EQ(Parts("8,4", "8,4,1,1"), (std::vector<int>{0, 1, 1, 1}));
+  EXPECT_EQ(Parts("8,1", "8,1,1"), (std::vector<int>{0, 1, 1}));
+  EXPECT_EQ(Parts("1,1", "1,1,1"), (std::vector<int>{0, 1, 1}));
+  EXPECT_EQ(Parts("8,4", "8,1,2"), std::nullopt);
+}
+
 TEST(BeginFrom, EachAxisDoesWhatTheCoarserOneDoes) {
   KnownPlan known{.mesh = *ParseMesh("4,2")};
   known.signatures = {{{{Sbp::Split(0), Sbp::Broadcast()}}, {{Sbp::Split(1), Sbp::Partial()}}}};
