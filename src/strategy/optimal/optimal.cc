@@ -26,7 +26,8 @@ Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& op
   SBP_ASSIGN_OR_RETURN(Assignment found, sums.Run());
   if (search.objective == Objective::kSchedule) {
     const OtherPlans others = {.mix = sums.mix() ? &*sums.mix() : nullptr,
-                               .uniform = sums.uniform() ? &*sums.uniform() : nullptr};
+                               .uniform = sums.uniform() ? &*sums.uniform() : nullptr,
+                               .earlier = sums.earlier() ? &*sums.earlier() : nullptr};
     SBP_ASSIGN_OR_RETURN(
         found, ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(found), others));
   }

@@ -112,8 +112,8 @@ Status OptimalSearch::TryOthers() {
     others_.push_back(*assignment);
   }
   if (!options_.start_signatures.empty() && best_) {
-    SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
-    SBP_RETURN_IF_ERROR(Offer(earlier));
+    SBP_ASSIGN_OR_RETURN(earlier_, AssignmentNearStart(problem_, options_, best_->assignment));
+    SBP_RETURN_IF_ERROR(Offer(*earlier_));
     fastest = std::min(fastest, priced_.total.seconds());
   }
   presses_ = !best_ || best_->excess > 0 || fastest < best_->seconds;

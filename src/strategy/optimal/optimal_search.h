@@ -42,6 +42,8 @@ class OptimalSearch {
   // costs more than that.
   const std::optional<Assignment>& mix() const { return mix_; }
   const std::optional<Assignment>& uniform() const { return dearer_uniform_; }
+  // Likewise: what is nearest to the plan that it was given to begin with.
+  const std::optional<Assignment>& earlier() const { return earlier_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -128,6 +130,7 @@ class OptimalSearch {
   bool searches_uniform_ = false, is_uniform_ = false;
   bool chosen_of_uniform_ = false;                  // chosen_ was searched for uniform plans alone
   std::optional<Assignment> mix_, dearer_uniform_;  // passed over
+  std::optional<Assignment> earlier_;               // what the search began with, if it was given that
   double saved_by_mix_ = 0;                         // share of that plan's seconds that the best plan known would save
   std::vector<Assignment> others_;                  // of the other strategies
   std::vector<std::pair<size_t, Best>> too_large_;  // ways by number, the nearest to the limit first

@@ -90,6 +90,7 @@ class OverlapSearch {
     const bool dear = problem_.num_ops() >= kDearOpsOfRounds && !FitsWhole();
     if (searches && others.mix != nullptr) Offer(*others.mix, gain_of_free);
     if (searches && others.uniform != nullptr) Offer(*others.uniform, -search_.uniform);
+    if (searches && others.earlier != nullptr) Offer(*others.earlier, gain_of_free);
     share_of_time_ = kTimeOfRounds;
     RaiseBound(searches, gain_of_free);
     const double bounded = step();

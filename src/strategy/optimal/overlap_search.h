@@ -13,13 +13,14 @@ namespace sbp {
 struct OtherPlans {
   const Assignment* mix = nullptr;      // where that is uniform
   const Assignment* uniform = nullptr;  // where that is a mix
+  const Assignment* earlier = nullptr;  // of the plan that the search began with, whose sum may be greater
 };
 
 // The assignment of the shortest schedule found, with Assignment::schedule_bound_seconds: never longer than that of
 // `summed`, a complete answer within the memory limit. With options.only_bound it is `summed`, with that bound. Mixes,
-// of `others` and those met underway, must be better by more than the share that uniformity may cost; a uniform plan
-// may be longer by that. A plan that sends nothing stays unless one with collectives is shorter by a twentieth: prices
-// err by as much, and what is not sent cannot be late.
+// of `others` and those met underway, must be better by more than the share that uniformity may cost, and so must what
+// the search began with; a uniform plan may be longer by that. A plan that sends nothing stays unless one with
+// collectives is shorter by a twentieth: prices err by as much, and what is not sent cannot be late.
 //
 // Prices stay sums of one op and of two, so the search goes in rounds, each of which has other weights for them:
 //  - A second of a collective counts as what it added to the last schedule, all of it where nothing was computed
