@@ -26,7 +26,7 @@ SolveResult Mend(const CostNetwork& network, std::span<const int32_t> start, con
   result.choice.assign(start.begin(), start.end());
   result.evaluation = Evaluate(network, result.choice);
   if (result.evaluation.forbidden) return result;
-  const Result<Reduction> reduction = Reduction::Of(network, {.stop = options.stop, .memory = options.memory});
+  const Result<Reduction> reduction = Reduction::Of(network, {.stop = options.stop});
   if (!reduction.ok()) return result;
   const Core& core = reduction->core();
   const std::vector<double> prices = PricesOfCore(options.prices, core, network.unit);

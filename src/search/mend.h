@@ -9,7 +9,6 @@
 
 #include "search/cost_network.h"
 #include "search/memory_prices.h"
-#include "search/reduce.h"
 #include "search/solve.h"
 
 namespace sbp {
@@ -19,7 +18,6 @@ struct MendOptions {
   int threads = 2;                      // the choice does not depend on it
   uint64_t seed = 0;                    // of the random parts
   std::span<const MemoryPrice> prices;  // SolveResult::prices of a network of other limits
-  ReductionMemory* memory = nullptr;    // SolveOptions::memory
   std::function<bool()> stop;           // asked now and then: stop at once?
 };
 
