@@ -220,12 +220,18 @@ Evaluation Evaluate(const CostNetwork& network, std::span<const int32_t> choice)
     result.cost += result.forbidden ? 0 : cost;  // cannot overflow: CheckSums
     result.value += network.integral ? 0 : network.fractions[row][entry];
   };
+  const auto hold = [&](int64_t usage, int64_t begin, int64_t end) {
+    change[begin] += usage;
+    change[end] -= usage;
+  };
   for (size_t i = 0; i < network.nodes.size(); ++i) {
     const CostNetwork::Node& node = network.nodes[i];
     add(node.costs, choice[i]);
     if (node.usages < 0 || node.begin == node.end) continue;
-    change[node.begin] += network.usages[node.usages][choice[i]];
-    change[node.end] -= network.usages[node.usages][choice[i]];
+    hold(network.usages[node.usages][choice[i]], node.begin, node.end);
+  }
+  for (const CostNetwork::Hold& more : network.further) {
+    hold(network.usages[more.usages][choice[more.node]], more.begin, more.end);
   }
   for (const CostNetwork::Edge& edge : network.edges) {
     add(edge.costs, network.EntryOf(edge, choice[edge.nodes[0]], choice[edge.nodes[1]]));
@@ -264,6 +270,8 @@ std::string Dump(const CostNetwork& network) {
     if (node.usages >= 0) text += StrCat(", usages ", node.usages, " in [", node.begin, ", ", node.end, ")");
     text += '\n';
   }
+  for (const CostNetwork::Hold& hold : network.further)
+    text += StrCat("node ", hold.node, " holds usages ", hold.usages, " in [", hold.begin, ", ", hold.end, ")\n");
   for (size_t i = 0; i < network.edges.size(); ++i) {
     const CostNetwork::Edge& edge = network.edges[i];
     text += StrCat("edge ", i, ": ", edge.nodes[0], " - ", edge.nodes[1], " costs ", edge.costs);

@@ -25,6 +25,12 @@ struct CostNetwork {
     int64_t begin = 0;    // held at time steps [begin, end)
     int64_t end = 0;
   };
+  // What a node holds at further times than its own. Quotients have such (quotient.h); files cannot say it.
+  struct Hold {
+    int32_t node = 0;
+    int32_t usages = 0;  // row of `usages`: one per candidate of the node
+    int64_t begin = 0, end = 0;
+  };
   // Which lines of an edge's table a candidate reads: rows of `maps`, one entry per candidate.
   struct Lines {
     int32_t first = -1;   // -1: candidate i reads line i
@@ -49,6 +55,7 @@ struct CostNetwork {
   // Where a search that sweeps over the nodes has each one; empty: in their own order. Good is an order in which chains
   // of edges are long and each edge is short.
   std::vector<int32_t> places;
+  std::vector<Hold> further;
   std::vector<Edge> edges;  // parallel edges may occur, edges from a node to itself may not
   NumberRows<int64_t> costs;
   NumberRows<int64_t> usages;  // >= 0

@@ -12,6 +12,11 @@ std::vector<Holder> HoldersAt(const CostNetwork& network, std::span<const int32_
     const int64_t usage = network.usages[node.usages][choice[i]];
     if (usage > 0) holders.push_back({static_cast<int32_t>(i), usage});
   }
+  for (const CostNetwork::Hold& hold : network.further) {
+    if (time < hold.begin || time >= hold.end) continue;
+    const int64_t usage = network.usages[hold.usages][choice[hold.node]];
+    if (usage > 0) holders.push_back({hold.node, usage});
+  }
   std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.usage > b.usage; });
   return holders;
 }

@@ -207,22 +207,16 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
   }
   if (placed) builder.SetPlaces(std::move(places));
   SBP_ASSIGN_OR_RETURN(quotient.network_, std::move(builder).Build());
-  quotient.edges_of_parts_ = quotient.network_.edges.size();
   quotient.HoldAs(whole);
   return quotient;
 }
 
-Quotient::Rows Quotient::RowsFor(int32_t candidates) {
-  const auto [entry, is_new] = rows_.try_emplace(candidates);
-  if (!is_new) return entry->second;
-  const auto add = [this](const std::vector<int64_t>& row) {
-    if (!network_.integral) network_.fractions.emplace_back(row.begin(), row.end());
-    return network_.costs.AddDistinct(row);
-  };
-  const auto size = static_cast<size_t>(candidates);
-  std::vector<int64_t> same(size * size, kInfiniteCost);
-  for (size_t a = 0; a < size; ++a) same[a * size + a] = 0;
-  return entry->second = {.none = add(std::vector<int64_t>(size, 0)), .same = add(same)};
+// Costs of a node that only holds: one candidate, none.
+int32_t Quotient::NothingRow() {
+  if (nothing_ >= 0) return nothing_;
+  constexpr std::array<int64_t, 1> kNothing = {0};
+  if (!network_.integral) network_.fractions.push_back({0});
+  return nothing_ = network_.costs.AddDistinct(kNothing);
 }
 
 void Quotient::HoldAs(const CostNetwork& whole) {
@@ -230,25 +224,23 @@ void Quotient::HoldAs(const CostNetwork& whole) {
   whole_size_ = whole.nodes.size();
   network_.usage_limit = whole.usage_limit;
   network_.usages = {};
+  network_.further.clear();
   network_.nodes.resize(parts_.count);
-  network_.edges.resize(edges_of_parts_);
   if (placed) network_.places.resize(parts_.count);
-  part_of_holder_.clear();
   for (CostNetwork::Node& node : network_.nodes) node = {.costs = node.costs};
   for (const Holding& holding : Holdings(whole, parts_)) {
-    CostNetwork::Node held{.usages = network_.usages.Add(holding.usages), .begin = holding.begin, .end = holding.end};
-    if (holding.part >= 0 && network_.nodes[holding.part].usages < 0) {
-      held.costs = network_.nodes[holding.part].costs;
-      network_.nodes[holding.part] = held;
+    const int32_t usages = network_.usages.Add(holding.usages);
+    if (holding.part < 0) {
+      network_.nodes.push_back({NothingRow(), usages, holding.begin, holding.end});
+      if (placed) network_.places.push_back(0);
       continue;
     }
-    const auto node = static_cast<int32_t>(network_.nodes.size());
-    const Rows rows = RowsFor(static_cast<int32_t>(holding.usages.size()));
-    held.costs = rows.none;
-    network_.nodes.push_back(held);
-    part_of_holder_.push_back(holding.part);
-    if (holding.part >= 0) network_.edges.push_back({{holding.part, node}, rows.same});
-    if (placed) network_.places.push_back(holding.part >= 0 ? network_.places[holding.part] : 0);
+    CostNetwork::Node& node = network_.nodes[holding.part];
+    if (node.usages < 0) {
+      node = {node.costs, usages, holding.begin, holding.end};
+    } else {
+      network_.further.push_back({holding.part, usages, holding.begin, holding.end});
+    }
   }
 }
 
@@ -271,7 +263,7 @@ std::vector<int32_t> Quotient::Contract(std::span<const int32_t> choice) const {
   for (const std::vector<int32_t>& of_part : votes) {
     contracted.push_back(static_cast<int32_t>(std::ranges::max_element(of_part) - of_part.begin()));
   }
-  for (const int32_t part : part_of_holder_) contracted.push_back(part >= 0 ? contracted[part] : 0);
+  contracted.resize(network_.nodes.size(), 0);
   return contracted;
 }
 

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,25 +38,19 @@ class Quotient {
   // The same parts of a network that differs in its limit and in the nodes without a part only.
   void HoldAs(const CostNetwork& whole);
 
-  // The first nodes are the parts, in order; the others hold what a part holds at further times, and follow it, or what
-  // is taken whatever is chosen.
+  // The first nodes are the parts, in order; the others hold what is taken whatever is chosen.
   const CostNetwork& network() const { return network_; }
   std::vector<int32_t> Expand(std::span<const int32_t> choice) const;  // a choice of the whole
   // What most members of each part choose (the lowest such candidate).
   std::vector<int32_t> Contract(std::span<const int32_t> choice) const;
 
  private:
-  struct Rows {  // of costs: one candidate each of none, and of an edge that lets equal candidates stand together
-    int32_t none, same;
-  };
-  Rows RowsFor(int32_t candidates);
+  int32_t NothingRow();
 
   CostNetwork network_;
   NodeParts parts_;
-  size_t whole_size_ = 0;                // nodes of the whole, those without a part too
-  size_t edges_of_parts_ = 0;            // the first ones; the others tie holders to parts
-  std::map<int32_t, Rows> rows_;         // by candidates
-  std::vector<int32_t> part_of_holder_;  // of the nodes after the parts; -1: none
+  size_t whole_size_ = 0;  // nodes of the whole, those without a part too
+  int32_t nothing_ = -1;   // NothingRow's, once there is one
 };
 
 }  // namespace sbp

@@ -191,20 +191,23 @@ Status Reducer::LoadTimeline() {
   std::vector<int64_t> times;
   for (const CostNetwork::Node& node : network_.nodes) {
     if (node.usages < 0 || node.begin == node.end) continue;
-    times.push_back(node.begin);
-    times.push_back(node.end);
+    times.insert(times.end(), {node.begin, node.end});
   }
+  for (const CostNetwork::Hold& hold : network_.further) times.insert(times.end(), {hold.begin, hold.end});
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
   const auto step = [&](int64_t time) {
     return static_cast<int32_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
   };
+  const auto hold = [&](int32_t node, int32_t row, int64_t begin, int64_t end) {
+    const std::span<const int64_t> usages = network_.usages[row];
+    nodes_[node].holds.push_back({step(begin), step(end), {usages.begin(), usages.end()}});
+  };
   for (int32_t i = 0; i < Size(); ++i) {
     const CostNetwork::Node& node = network_.nodes[i];
-    if (node.usages < 0 || node.begin == node.end) continue;
-    const std::span<const int64_t> usages = network_.usages[node.usages];
-    nodes_[i].holds.push_back({step(node.begin), step(node.end), {usages.begin(), usages.end()}});
+    if (node.usages >= 0 && node.begin != node.end) hold(i, node.usages, node.begin, node.end);
   }
+  for (const CostNetwork::Hold& more : network_.further) hold(more.node, more.usages, more.begin, more.end);
   if (times.empty()) return OkStatus();
   limits_.assign(times.size() - 1, static_cast<double>(*network_.usage_limit));
   times_.assign(times.begin(), times.end() - 1);
