@@ -13,7 +13,7 @@
 namespace sbp {
 namespace {
 
-constexpr int32_t kSmall = 200;                            // nodes: there proofs are always tried
+constexpr int32_t kSmall = 200, kSmallOfMemory = 60;       // nodes: there proofs are always tried
 constexpr double kShareToFeasible = 0.8;                   // of the time
 constexpr double kShareToEliminate = 0.25;                 // of the time that is left, or of the effort
 constexpr int32_t kMostWidePause = 4;                      // rounds
@@ -39,6 +39,9 @@ LaneSearch::LaneSearch(const Core& core, const LaneSearchOptions& options)
 
 double LaneSearch::bound() const { return proved_ ? Upper() : std::max(options_.known_bound, ascent_.best_bound()); }
 
+// Under a limit branches are cut late, as many choices of few nodes fit.
+bool LaneSearch::IsSmall() const { return core_.size() <= (core_.steps() > 0 ? kSmallOfMemory : kSmall); }
+
 bool LaneSearch::OutOfTime() const {
   return Seconds() >= options_.seconds * (best_.excess > 0 ? kShareToFeasible : 1.0);
 }
@@ -49,7 +52,7 @@ void LaneSearch::Run() {
     ++rounds_;
     NoteGain();
     // Of a large problem proofs take as long as a round: not where the gap is good enough already.
-    if (!options_.only_dual && (rounds_ & (rounds_ - 1)) == 0 && (core_.size() <= kSmall || !Done())) Prove();
+    if (!options_.only_dual && (rounds_ & (rounds_ - 1)) == 0 && (IsSmall() || !Done())) Prove();
     if (options_.report) options_.report();
   }
 }
@@ -88,7 +91,7 @@ void LaneSearch::Begin(const LaneSearch& folded, const FoldedCore& fold) {
 // Tries to settle what the bound leaves open. Of a large problem it has to leave little.
 void LaneSearch::Prove() {
   constexpr double kLittle = 0.03;
-  if (core_.size() > kSmall && !(Upper() - bound() <= kLittle * std::fabs(Upper()))) return;
+  if (!IsSmall() && !(Upper() - bound() <= kLittle * std::fabs(Upper()))) return;
   const BranchResult result = Branch(core_, ascent_.dual(), Upper(), kRoundWork);
   if (result.found) Begin(result.choice);
   proved_ = result.complete;

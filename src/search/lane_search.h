@@ -69,6 +69,7 @@ class LaneSearch {
 
   // Where nothing is feasible yet, the caller is left some time to find out why.
   bool OutOfTime() const;
+  bool IsSmall() const;
   double Upper() const { return best_.excess == 0 ? best_.cost : kForbidden; }
   bool Done() const;
   bool Late() const;

@@ -61,6 +61,7 @@ constexpr double kTimeOfRounds = 0.7;    // of the time; the rest is for the bou
 constexpr double kRoomLeft = 0.8;        // of the memory limit: it does not press a plan of that peak
 constexpr int kMostTightenings = 3;      // of a round, for copies that do not fit
 constexpr double kLeastOfRound = 0.001;  // and in the next round by sides
+constexpr double kFarOfRound = 0.05;     // above the best schedule: there rounds by sides lead nowhere
 
 class OverlapSearch {
  public:
@@ -200,7 +201,7 @@ class OverlapSearch {
     hopes_ = false;
   }
 
-  // By weights of either side of the step; ends where one of its plans comes again.
+  // By weights of either side of the step; ends where one of its plans comes again or one's schedule is much longer.
   void SearchBySides(int without_gain) {
     BeginRounds();
     Learn(best_);
@@ -218,6 +219,7 @@ class OverlapSearch {
       if (const int64_t excess = Offer(*found, kLeastOfRound, &sides); excess > 0)
         limit_ -= std::min(excess, limit_ / 2);
       if (step() < least) last_gain = round;
+      if (offered_step_ > least * (1 + kFarOfRound)) return;
       if (std::abs(offered_step_ - least) < kLeastOfRound * least) return;  // the weights change it no more
     }
   }
