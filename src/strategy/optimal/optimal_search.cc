@@ -30,6 +30,10 @@ constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
 // reductions.
 constexpr double kLittleEffort = 0.1;
 constexpr size_t kManyOps = 3000;
+// From so many ops on, under a limit, uniform plans will do where it is schedules that count; and gaps of their sums,
+// by the gap that is good enough.
+constexpr size_t kOpsToPreferUniform = 1000;
+constexpr double kGapsOfBeginning = 3;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
@@ -186,7 +190,8 @@ SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, d
   // The rest is for what the relaxed problem leaves out. Under a limit sums take long to bound, and where it is
   // schedules that count (ShortenSchedule begins with the plan of the least sum) their bounds are others.
   const bool only_begins = LimitOfNetworks() && search_.objective == Objective::kSchedule;
-  options.gap = bounding && !only_begins ? kShareOfGap * search_.gap : search_.gap;
+  const double gaps = !bounding ? 1 : PrefersUniform() ? kGapsOfBeginning : only_begins ? 1 : kShareOfGap;
+  options.gap = gaps * search_.gap;
   options.has_known_bound = !bounding;
   options.known_bound = bound_;
   options.stop = options_.cancelled;
@@ -276,7 +281,7 @@ void OptimalSearch::TryUniform() {
 // at uniform plans again, hardly ends better from one: the sum of prices, by which they win, is not what counts there.
 bool OptimalSearch::PrefersUniform() const {
   const bool asks_for_more = search_.seconds > 0 || search_.effort > SearchOptions{}.effort;
-  const bool is_long = problem_.num_ops() >= kManyOps;
+  const bool is_long = problem_.num_ops() >= kOpsToPreferUniform;
   return search_.objective == Objective::kSchedule && search_.uniform >= 0 && LimitOfNetworks() && is_long &&
          !asks_for_more && !is_way_;
 }

@@ -59,6 +59,7 @@ constexpr double kWorthCollectives =
     0.05;                                // what a plan with collectives must save against one without: prices err, too
 constexpr double kTimeOfRounds = 0.7;    // of the time; the rest is for the bound
 constexpr double kRoomLeft = 0.8;        // of the memory limit: it does not press a plan of that peak
+constexpr double kHopes = 0.5;           // of what schedules have shown, where rounds come to an end
 constexpr int kMostTightenings = 3;      // of a round, for copies that do not fit
 constexpr double kLeastOfRound = 0.001;  // and in the next round by sides
 constexpr double kFarOfRound = 0.05;     // above the best schedule: there rounds by sides lead nowhere
@@ -246,6 +247,10 @@ class OverlapSearch {
       if (!found) return;
       if (SameChoices(*found, before)) {
         if (std::exchange(hopes_, true)) return;
+        for (std::optional<double>& added : added_) {
+          if (added) *added *= kHopes;
+        }
+        last_gain = round;
         continue;
       }
       before = *found;

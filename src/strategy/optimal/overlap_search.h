@@ -31,9 +31,10 @@ struct OtherPlans {
 // Networks count no boxed copies: where what a round finds exceeds the memory limit by such, it searches again with
 // room for them (copy_room.h), a few times. So plans that hold less, and gather weights while others are computed with,
 // are among those whose schedules are compared. The second kind goes first; on graphs of many ops the first only
-// follows where it finds nothing. Either ends when a round finds nothing new, after a few rounds without a gain, or
-// when the best schedule is within the gap of the bound; a round takes a part of the effort. Deterministic but for
-// `cancelled` and `seconds`, above 0: the most that it takes.
+// follows where it finds nothing. Either ends when a round finds nothing new (the first kind then once counts half of
+// what schedules have shown, and goes on), after a few rounds without a gain, or when the best schedule is within the
+// gap of the bound; a round takes a part of the effort. Deterministic but for `cancelled` and `seconds`, above 0: the
+// most that it takes.
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
                                    double seconds, Assignment summed, const OtherPlans& others = {});
 
