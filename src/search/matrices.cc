@@ -9,6 +9,8 @@
 namespace sbp {
 namespace {
 
+constexpr size_t kSpread = 2;
+
 enum Operation : int32_t { kSelect, kTranspose, kSum, kMinSum };
 
 uint64_t HashOf(const Matrix& matrix) {
@@ -248,7 +250,12 @@ MatrixId Matrices::Select(MatrixId id, MapId rows, MapId columns) {
   const auto [known, inserted] = made_.try_emplace({kSelect, id, rows, columns}, -1);
   if (!inserted) return known->second;
   const Matrix& from = matrices_[id];
-  if (from.plain()) return known->second = AddTidy(PickPlain(from, rows, columns));
+  // A node of few candidates merged into one of many: the few lines stay, and are read by many.
+  const auto spreads = [&](MapId map, int32_t lines) {
+    return map != kIdentity && Map(map).size() > kSpread * static_cast<size_t>(lines);
+  };
+  if (from.plain() && !spreads(rows, from.rows) && !spreads(columns, from.columns))
+    return known->second = AddTidy(PickPlain(from, rows, columns));
   Matrix result = from;
   if (rows != kIdentity) {
     result.row_lines = Compose(from.row_lines, Map(rows));

@@ -100,6 +100,30 @@ TEST(Matrices, OperationsOnTablesAreThoseOnEntries) {
   EXPECT_GT(tables, 250);
 }
 
+// A node of few candidates that is merged into one of many does not make their table one of many by many.
+TEST(Matrices, FewRowsReadByManyStayFew) {
+  Random random(1);
+  std::vector<double> entries;
+  for (int i = 0; i < 3 * 40; ++i) entries.push_back(random.Below(50));
+  Matrices matrices;
+  const MatrixId few = matrices.Add(Matrix::Plain(3, 40, entries));
+  std::vector<int32_t> map;
+  for (int i = 0; i < 40; ++i) map.push_back(random.Below(3));
+  const MapId spread = matrices.AddMap(map);
+  const Matrix& rows = matrices[matrices.Select(few, spread, kIdentity)];
+  const Matrix& columns = matrices[matrices.Select(matrices.Transpose(few), kIdentity, spread)];
+  EXPECT_EQ(rows.table.size(), entries.size());
+  EXPECT_EQ(columns.table.size(), entries.size());
+  ASSERT_EQ(rows.rows, 40);
+  ASSERT_EQ(columns.columns, 40);
+  for (int32_t i = 0; i < 40; ++i) {
+    for (int32_t j = 0; j < 40; ++j) {
+      EXPECT_EQ(rows.at(i, j), entries[map[i] * 40 + j]);
+      EXPECT_EQ(columns.at(j, i), entries[map[i] * 40 + j]);
+    }
+  }
+}
+
 TEST(Matrices, FactsOfTablesAreThoseOfEntries) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
