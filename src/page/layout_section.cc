@@ -18,7 +18,7 @@
 #include "page/sections.h"
 #include "plan/plan.h"
 #include "render/facts.h"
-#include "render/outline.h"
+#include "render/outline_tree.h"
 
 namespace sbp {
 namespace {

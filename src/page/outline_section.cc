@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "page/sections.h"
-#include "render/outline.h"
+#include "render/outline_tree.h"
 
 namespace sbp {
 

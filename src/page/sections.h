@@ -12,7 +12,7 @@
 #include "memory/memory.h"
 #include "page/options.h"
 #include "plan/plan.h"
-#include "render/outline.h"
+#include "render/outline_tree.h"
 #include "schedule/schedule.h"
 
 namespace sbp {

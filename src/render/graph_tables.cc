@@ -20,6 +20,7 @@
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/outline_tree.h"
 #include "render/render.h"
 #include "render/training.h"
 #include "sbp/sbp.h"

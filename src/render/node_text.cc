@@ -16,6 +16,7 @@
 #include "graph/kernel_groups.h"
 #include "plan/plan.h"
 #include "render/facts.h"
+#include "render/outline_tree.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 

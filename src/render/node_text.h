@@ -8,7 +8,7 @@
 #include "base/ids.h"
 #include "plan/plan.h"
 #include "render/facts.h"
-#include "render/outline.h"
+#include "render/outline_tree.h"
 #include "render/view.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "graph/phases.h"
 #include "naming/module_index.h"
+#include "render/outline.h"
+#include "render/outline_tree.h"
 
 namespace sbp {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "render/outline.h"
+#include "render/outline_tree.h"
 
 namespace sbp {
 

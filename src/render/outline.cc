@@ -1,12 +1,14 @@
-// Steps: the tree of scopes; a structural hash of every node; equal neighbours wrapped into repeats; what is still too
-// long cut into ranges.
+// Steps: the tree of scopes, less those that are entered again; a structural hash of every node; equal neighbours
+// wrapped into repeats; what is still too long cut into ranges.
 #include "render/outline.h"
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/ids.h"
@@ -15,6 +17,7 @@
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
+#include "render/called_again.h"
 #include "render/facts.h"
 #include "render/repeats.h"
 #include "render/side_tables.h"
@@ -31,6 +34,8 @@ class OutlineBuilder {
   Outline Build() {
     out_.nodes.emplace_back();
     PlaceOps();
+    DissolveCalledAgain(plan_.graph, out_);
+    NumberItems();
     const size_t num_scopes = out_.nodes.size();
     HashNodes();
     for (size_t n = 0; n < num_scopes; ++n) WrapRepeats(n);
@@ -69,10 +74,7 @@ class OutlineBuilder {
     node.depth = out_.nodes[parent].depth + 1;
     node.first_op = first_op;
     out_.nodes.push_back(std::move(node));
-    if (kind == OutlineNode::Kind::kScope) {
-      place_.push_back(static_cast<uint32_t>(out_.nodes[parent].items.size()));
-      out_.nodes[parent].items.push_back({false, index});
-    }
+    if (kind == OutlineNode::Kind::kScope) out_.nodes[parent].items.push_back({false, index});
     return index;
   }
 
@@ -87,17 +89,24 @@ class OutlineBuilder {
     for (size_t o = 0; o < scopes.size(); ++o) {
       if (side[o]) scopes[o] = tables;
     }
-    place_.assign(1, 0);
     out_.op_node.resize(graph.ops.size());
-    op_place_.resize(graph.ops.size());
     for (uint32_t o = 0; o < graph.ops.size(); ++o) {
       const uint32_t node = ScopeNode(scopes[o], o);
       out_.nodes[node].stays_closed = out_.nodes[node].stays_closed || side[o] || (training && framed[o].is_vjp);
       out_.op_node[o] = static_cast<int32_t>(node);
-      op_place_[o] = static_cast<uint32_t>(out_.nodes[node].items.size());
       out_.nodes[node].items.push_back({true, o});
     }
     scope_node_.clear();  // its keys end here
+  }
+
+  void NumberItems() {
+    place_.assign(out_.nodes.size(), 0);
+    op_place_.assign(out_.op_node.size(), 0);
+    for (const OutlineNode& node : out_.nodes) {
+      for (uint32_t i = 0; i < node.items.size(); ++i) {
+        (node.items[i].is_op ? op_place_ : place_)[node.items[i].index] = i;
+      }
+    }
   }
 
   // Every edge counts at the lowest node that holds both ends, by the places of the two items: a hash that is equal for
@@ -348,21 +357,6 @@ class OutlineBuilder {
 };
 
 }  // namespace
-
-std::vector<uint32_t> Outline::OpsOf(uint32_t node) const {
-  std::vector<uint32_t> ops;
-  std::vector<OutlineItem> stack = {{false, node}};
-  while (!stack.empty()) {
-    const OutlineItem item = stack.back();
-    stack.pop_back();
-    if (item.is_op) {
-      ops.push_back(item.index);
-    } else {
-      stack.insert(stack.end(), nodes[item.index].items.rbegin(), nodes[item.index].items.rend());
-    }
-  }
-  return ops;
-}
 
 Outline BuildOutline(const Plan& plan, const OutlineOptions& options) { return OutlineBuilder(plan, options).Build(); }
 

@@ -23,6 +23,7 @@
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/outline_tree.h"
 #include "render/render.h"
 #include "render/side_tables.h"
 #include "render/training.h"

@@ -177,6 +177,18 @@ class Inputs:
         graph["outputs"] = ["z"]
         return self._planned("mlp_longer", graph, "--mesh", "data=2,model=4", "--strategy", "einsum")
 
+    def _called_again(self):
+        """A block whose one ReLU is called after each of its products."""
+        ops, last = [], "x"
+        for i, (name, kind) in enumerate([("fc1", "MatMul"), ("relu", "Relu"), ("fc2", "MatMul"), ("relu", "Relu"), ("fc3", "MatMul")]):
+            inputs = [last, f"w{i}"] if kind == "MatMul" else [last]
+            ops.append({"name": f"op{i}", "type": kind, "inputs": inputs, "outputs": [f"y{i}"], "scope": f"block/{name}"})
+            last = f"y{i}"
+        ops.append({"name": "head", "type": "Tanh", "inputs": [last], "outputs": ["z"], "scope": "head"})
+        graph = {"kind": "sbp_plan.graph.v1", "name": "block", "inputs": [{"name": "x", "type": "f32[64,32]"}],
+                 "parameters": [{"name": f"w{i}", "type": f"f32[{32 + 8 * i},{48 + 8 * i}]"} for i in (0, 2, 4)], "ops": ops, "outputs": ["z"]}
+        return self._planned("called_again", graph, "--mesh", "2")
+
     def _uneven(self):
         return self._planned("uneven", UNEVEN, "--mesh", "a=2,b=3", "--pin", "x=(S(0), S(0))", "--pin", "r<-(S(0), S(1))",
                              "--pin", "u=(B, S(1))", "--pin", "w=(B, S(0))", "--pin", "y<-(B, P(sum))")

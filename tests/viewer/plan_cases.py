@@ -172,6 +172,25 @@ def cut_names_differ(browser, inputs):
     page.close()
 
 
+def modules_called_again(browser, inputs):
+    """Results only go on: no box feeds what it follows, and what is no box is none that search finds."""
+    page = browser.open(inputs.page("called_again"))
+    shown = document(inputs.page("called_again"))
+    labels = shown["outline"]["label"]
+    block = labels.index("block")
+    expect_equal([labels[-1 - item] if item < 0 else item for item in shown["outline"]["items"][block]],
+                 ["fc1", 1, "fc2", 3, "fc3"], "what stands in the block")
+    at = shown["layout"]["open"].index(block)
+    expect_equal([pair[:2] for pair in shown["layout"]["edges"][at]], [[i, i + 1] for i in range(4)], "edges in the block")
+    page.press("/")
+    page.type("relu")
+    page.settle()
+    rows = page.texts(".search li")
+    expect(rows and not any(row.startswith("group") for row in rows), f"search finds {rows}")
+    expect_quiet(page)
+    page.close()
+
+
 def keys_reach_collectives(browser, inputs):
     """Arrow keys come to the marks of collectives, and on from there."""
     page = browser.open(inputs.page("llama"))
@@ -190,5 +209,5 @@ def keys_reach_collectives(browser, inputs):
     page.close()
 
 
-CASES = [says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
+CASES = [modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
          steps_have_room, two_graphs_can_be_read, cut_names_differ, keys_reach_collectives]

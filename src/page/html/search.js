@@ -27,7 +27,7 @@ function sortedInto(size, count, kind, plan, places) {
 function addNames(model, plan, add) {
   const {outline, graph, numOps, numTensors} = model;
   outline.label.forEach((label, node) => {
-    if (node > 0 && outline.kind[node] !== 1) add("group", outline.path[node] || label, [{kind: "scope", id: node, plan}]);
+    if (node > 0 && outline.kind[node] !== 1 && outline.items[node].length > 0) add("group", outline.path[node] || label, [{kind: "scope", id: node, plan}]);
   });
   sortedInto(graph.op_types.length, numOps, "op", plan, (op) => [graph.ops.type[op]])
       .forEach((items, type) => add("type", graph.op_types[type], items));
