@@ -22,6 +22,7 @@
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "graph/adopt.h"
+#include "graph/again.h"
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
@@ -105,13 +106,18 @@ class OverviewBuilder {
   }
 
   // The row of the forward op whose derivative an op is, as its name "backward/OP/..." says; OP may hold slashes, too.
+  // An op that is computed again is that op, too.
   int32_t RowOfDifferentiated(const NameIndex& names, const Op& op) const {
     std::string_view name = op.name;
+    if (IsAgain(plan_.graph, op)) {
+      const OpId id = names.op(WithoutAgain(name));
+      return Valid(id) ? row_of_op_[id.index()] : kNoRow;
+    }
     if (!name.starts_with(kBackwardScope)) return kNoRow;
     name.remove_prefix(std::min(name.size(), kBackwardScope.size() + 1));
     for (size_t slash = name.rfind('/'); slash != std::string_view::npos; slash = name.rfind('/')) {
       name = name.substr(0, slash);
-      const OpId id = names.op(name);
+      const OpId id = names.op(WithoutAgain(name));
       if (Valid(id) && phase_[id.index()] == Phase::kForward) return row_of_op_[id.index()];
     }
     return kNoRow;
@@ -136,7 +142,8 @@ class OverviewBuilder {
       row_of_op_[o] = RowOfDifferentiated(names, plan_.graph.ops[o]);
       if (row_of_op_[o] != kNoRow) continue;
       std::string_view scope = scopes[o];
-      scope.remove_prefix(std::min(scope.size(), kBackwardScope.size() + 1));
+      const std::string_view pass = IsAgain(plan_.graph, plan_.graph.ops[o]) ? kAgainScope : kBackwardScope;
+      scope.remove_prefix(std::min(scope.size(), pass.size() + 1));
       auto found = row_of_scope.find(scope);
       while (found == row_of_scope.end() && scope.rfind('/') != std::string_view::npos) {
         scope = scope.substr(0, scope.rfind('/'));

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/outline_tree.h"
 #include "render/overview.h"
 #include "render/side_tables.h"
 
@@ -131,6 +132,7 @@ class PartChooser {
       entry.items = {node.items[0]};
       return true;
     }
+    if (node.stays_closed && !entry.wanted) return Close(entry);
     const bool only_ops = std::ranges::all_of(node.items, [](const OutlineItem& inner) { return inner.is_op; });
     // What a leaf holds says less than its name, unless it is most of the model.
     const bool leaf = only_ops && node.kind == OutlineNode::Kind::kScope && entry.weight < 0.3 * total_;

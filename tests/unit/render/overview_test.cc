@@ -169,6 +169,56 @@ TEST(Overview, DerivativesStandBesideTheirOps) {
   for (const OverviewRow& row : overview.rows) EXPECT_EQ(row.backward.ops, 1u) << row.title;
 }
 
+// What is computed again stands beside what it is, and so does the derivative of it.
+TEST(Overview, WhatIsComputedAgainStandsBesideItsOp) {
+  GraphBuilder builder("step");
+  const TensorType type = ParseTensorType("f32[4,4]").value();
+  builder.AddInput("x", type);
+  std::string last = "x";
+  const auto add = [&](const std::string& name, const std::string& scope) {
+    builder.DescribeTensor(name, type);
+    builder.AddOp(name == "second" ? "Tanh" : "Relu", name, {last}, {name}, {}, scope);
+    last = name;
+  };
+  add("first", "net/first");
+  add("second", "net/second");
+  add("loss", "loss");
+  add("backward/loss/d", "backward/loss");
+  add("again/first", "backward/again/net/first");
+  add("again/joined", "backward/again/net/second");  // no op of the forward pass has its name, but its scope
+  add("backward/again/first/d", "backward/net/first");
+  builder.AddOutput(last);
+  Plan plan;
+  plan.graph = builder.Build("step").value();
+  const Overview overview = Look(plan, {.expand = {"forward/net"}});
+  ASSERT_THAT(RowTitles(overview), ElementsAre("net/first", "net/second", "loss"));
+  EXPECT_EQ(overview.rows[0].backward.ops, 2u);
+  EXPECT_EQ(overview.rows[1].backward.ops, 1u);
+  EXPECT_EQ(overview.rows[2].backward.ops, 1u);
+}
+
+// Embeddings of many tables are one part, though they take most of the step.
+TEST(Overview, ManyEmbeddingsAreOnePart) {
+  GraphBuilder builder("recommender");
+  const TensorType ids = ParseTensorType("i64[64]").value(), row = ParseTensorType("f32[64,8]").value();
+  std::vector<std::string> rows;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = StrCat("table", i);
+    builder.AddInput(StrCat("ids", i), ids);
+    builder.AddParameter(StrCat(name, ".weight"), TensorType{DType::kF32, {100 * (i + 1), 8}});
+    builder.DescribeTensor(name, row);
+    builder.AddOp("Gather", name, {StrCat(name, ".weight"), StrCat("ids", i)}, {name}, {}, StrCat("tables/", i));
+    rows.push_back(name);
+  }
+  builder.DescribeTensor("all", ParseTensorType("f32[64,64]").value());
+  builder.AddOp("Concat", "all", rows, {"all"}, {}, "interaction");
+  builder.AddOutput("all");
+  Plan plan;
+  plan.graph = builder.Build("recommender").value();
+  EXPECT_THAT(RowTitles(Look(plan)), ElementsAre("tables/0 .. 7", "interaction"));
+  EXPECT_EQ(Look(plan, {.expand = {"tables/*"}}).rows.size(), 9u);
+}
+
 TEST(Overview, IsTheDefaultOfLargeGraphs) {
   const auto name = [](const Plan& plan, const RenderOptions& options) { return (*ViewFor(plan, options))->name; };
   const Plan small = BareTransformer({.layers = 1}), large = BareTransformer({.layers = 64});
