@@ -172,6 +172,19 @@ def cut_names_differ(browser, inputs):
     page.close()
 
 
+def positions_are_whole(browser, inputs):
+    """However few ops there are, no two marks of the axis of positions read alike."""
+    page, _ = open_panel(browser, inputs, "whole", "memory")
+    page.evaluate(KEEP_TEXTS)
+    page.resize(1500, 900)
+    page.settle()
+    marks = sorted({(text["left"], text["text"]) for text in page.evaluate("window.texts") if text["text"].isdigit()})
+    expect_equal([text for _, text in marks], [str(i) for i in range(len(marks))], "marks of the axis")
+    expect(len(marks) > 1, f"{len(marks)} marks")
+    expect_quiet(page)
+    page.close()
+
+
 def modules_called_again(browser, inputs):
     """Results only go on: no box feeds what it follows, and what is no box is none that search finds."""
     page = browser.open(inputs.page("called_again"))
@@ -209,5 +222,5 @@ def keys_reach_collectives(browser, inputs):
     page.close()
 
 
-CASES = [modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
+CASES = [positions_are_whole, modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
          steps_have_room, two_graphs_can_be_read, cut_names_differ, keys_reach_collectives]

@@ -166,9 +166,9 @@ export class ChartTip {
   }
 }
 
-/** About `most` round numbers from `low` to `high`. */
-export function roundTicks(low, high, most) {
-  const raw = (high - low) / Math.max(1, most);
+/** About `most` round numbers from `low` to `high`, at least `apart` from each other. */
+export function roundTicks(low, high, most, apart = 0) {
+  const raw = Math.max((high - low) / Math.max(1, most), apart);
   if (!(raw > 0)) return [low];
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw * 0.9999);

@@ -128,7 +128,7 @@ class MemoryView {
     }
     context.textAlign = "center";
     const {low, high} = this.range;
-    for (const tick of roundTicks(low, high, plot.width / 110)) {
+    for (const tick of roundTicks(low, high, plot.width / 110, this.byTime ? 0 : 1)) {
       const x = plot.left + (tick - low) / (high - low) * plot.width;
       context.fillText(this.byTime ? seconds(tick) : String(Math.round(tick)), x, plot.top + plot.height + 14);
     }
