@@ -189,6 +189,16 @@ class Inputs:
                  "parameters": [{"name": f"w{i}", "type": f"f32[{32 + 8 * i},{48 + 8 * i}]"} for i in (0, 2, 4)], "ops": ops, "outputs": ["z"]}
         return self._planned("called_again", graph, "--mesh", "2")
 
+    def _without_rule(self):
+        """An op of somebody's own between two products: three operands, one of them absent, one a number."""
+        ops = [{"name": "in", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["h"]},
+               {"name": "own", "type": "acme::Dispatch", "inputs": ["h", "", "s"], "outputs": ["d"], "attributes": {"top": 2}},
+               {"name": "out", "type": "MatMul", "inputs": ["d", "w"], "outputs": ["y"]}]
+        graph = {"kind": "sbp_plan.graph.v1", "name": "own", "inputs": [{"name": "x", "type": "f32[512,512]"}],
+                 "parameters": [{"name": "w", "type": "f32[512,512]"}, {"name": "s", "type": "f32[]"}],
+                 "tensors": [{"name": "d", "type": "f32[512,512]"}], "ops": ops, "outputs": ["y"]}
+        return self._planned("without_rule", graph, "--mesh", "2")
+
     def _uneven(self):
         return self._planned("uneven", UNEVEN, "--mesh", "a=2,b=3", "--pin", "x=(S(0), S(0))", "--pin", "r<-(S(0), S(1))",
                              "--pin", "u=(B, S(1))", "--pin", "w=(B, S(0))", "--pin", "y<-(B, P(sum))")

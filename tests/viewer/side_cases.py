@@ -42,6 +42,29 @@ def shows_op(browser, inputs):
     page.close()
 
 
+def rules_are_begun(browser, inputs):
+    """An op that has no rule says so, and how to write one: what the page offers is read, and a letter in it splits the op."""
+    plan = inputs.read("without_rule")
+    page = browser.open(inputs.page("without_rule"), fragment=fragment("op", "own"))
+    reason = next(row["reason"] for row in plan["replicated"] if row["tensor"] == "d")
+    expect_equal(facts(page)["not split"], reason, "why the op is not split")
+    begun = page.text(".rule-begun")
+    page.go(fragment("tensor", "d"))
+    expect_equal(facts(page)["not split"], reason, "why the tensor is not split")
+    page.go(fragment("op", "in"))
+    expect_equal(page.count(".rule-begun"), 0, "rules offered for an op that has one")
+    for name, rule, is_split in (("begun", begun, False), ("written", begun.replace("_ _", "t _"), True)):
+        path = inputs.folder / f"{name}.rules"
+        path.write_text(rule)
+        again = inputs.folder / f"{name}.json"
+        inputs.run("infer", inputs.folder / "without_rule.graph.json", "--mesh", "2", "--rules", path, "-o", again, "-q")
+        found = json.loads(again.read_text())
+        expect_equal([warning for warning in found.get("warnings", []) if "no rule" in warning], [], f"warnings of the rule as {name}")
+        expect_equal(not any(row["tensor"] == "d" for row in found.get("replicated", [])), is_split, f"the op is split, {name}")
+    expect_quiet(page)
+    page.close()
+
+
 def interval(text):
     """What the last column of candidates says, as [at least, at most]; None: nothing, or no plan."""
     if text in ("", "no plan"):
@@ -385,6 +408,6 @@ def outline_of_ops(plan):
     return paths
 
 
-CASES = [says_what_explain_says, says_what_explain_says_of_tensors, copies_are_chosen, focus_follows, times_of_a_step, says_every_run,
+CASES = [rules_are_begun, says_what_explain_says, says_what_explain_says_of_tensors, copies_are_chosen, focus_follows, times_of_a_step, says_every_run,
          works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, many_devices_are_drawn, links_and_way_back,
          shows_collective, shows_scope]

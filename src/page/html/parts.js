@@ -40,8 +40,8 @@ export function part(title, open, ...children) {
   return el("details", {class: "part", open}, el("summary", {}, title), children);
 }
 
-/** Text that is to be pasted elsewhere, and the button that copies it. */
-export function copyable(text, label = "Copy") {
+/** A button that copies a text. */
+export function copyButton(text, label = "Copy") {
   const button = el("button", {type: "button", class: "copy", onclick: async () => {
     await copyText(text);
     button.textContent = "Copied";
@@ -49,7 +49,12 @@ export function copyable(text, label = "Copy") {
       button.textContent = label;
     }, 1200);
   }}, label);
-  return el("span", {class: "copyable"}, el("code", {title: text.slice(0, 2000)}, shorten(text, 200)), button);
+  return button;
+}
+
+/** Text that is to be pasted elsewhere, and the button that copies it. */
+export function copyable(text) {
+  return el("span", {class: "copyable"}, el("code", {title: text.slice(0, 2000)}, shorten(text, 200)), copyButton(text));
 }
 
 /** Pages from disk may lack the clipboard's interface: then by selecting the text, as any page can. */

@@ -6,6 +6,7 @@ import {bytes, inAStep, seconds, threeDigits} from "./format.js";
 import {kernelGroups} from "./kernel_groups.js";
 import {PHASES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+import {missingRule, notSplit} from "./replication.js";
 import {heldWhileRunning} from "./side_memory.js";
 import {runsApart, timesOf} from "./timeline.js";
 
@@ -308,6 +309,7 @@ function decision(page, model, op) {
     ["layouts", signatureChips(model, record)],
     ["by axis", record.choice],
     ["because", `${model.head.strategy}: ${record.reason}`],
+    ["not split", notSplit(model, model.graph.ops.outputs[op])],
     ["costs", chosenCosts(entry)],
     ["next best", nextBest(entry)],
     ["time", el("span", {"data-value": "seconds"}, inAStep(decisions.seconds[op], schedule.runs[op]))],
@@ -329,7 +331,7 @@ export function opSections(page, model, op) {
     ["phase", PHASES[ops.phase[op]]],
     ["scope", model.outline.label[scope] === "" ? null : link(page, model, "scope", scope)],
   ])];
-  if (!model.bare) sections.push(decision(page, model, op));
+  if (!model.bare) sections.push(decision(page, model, op), missingRule(model, op));
   sections.push(part("Operands", true, operands(page, model, op)), part("Results", true, results(page, model, op)));
   if (!model.bare) {
     const around = collectivesAround(model, op);

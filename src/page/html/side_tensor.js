@@ -4,6 +4,7 @@ import {el} from "./dom.js";
 import {bytes, count} from "./format.js";
 import {ROLES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+import {notSplit} from "./replication.js";
 import {localShape, shardPicture} from "./shards.js";
 import {opLabel, readerLine, readersOf, transitionLine} from "./side_op.js";
 
@@ -86,6 +87,7 @@ export function tensorSections(page, model, tensor) {
     ["type", model.typeText(tensor)],
     ["role", ROLES[tensors.role[tensor]]],
     ["written by", producer >= 0 ? opLabel(page, model, producer) : null],
+    ["not split", model.bare ? null : notSplit(model, [tensor])],
     ["spread", textsOf(model, "spread", tensor)],
     ["pinned", textsOf(model, "pins", tensor)],
     ["bytes", size === null ? null : [el("span", {"data-value": "bytes"}, bytes(size)), " in all"]],
