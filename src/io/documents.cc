@@ -38,27 +38,31 @@ google::protobuf::ArenaOptions LargeBlocks() {
   return options;
 }
 
+// What another file than the one that was asked for is, where its kind is none of ours; "" is of no kind that we know.
+std::string_view ForeignKind(DocumentKind kind, std::string_view where) {
+  constexpr std::string_view kOnnxExtension = ".onnx";
+  if (kind == DocumentKind::kTorch) return "a model that torch.export saved";
+  if (kind == DocumentKind::kConfig) return "a config.json of Hugging Face";
+  const bool is_called_onnx = where.size() > kOnnxExtension.size() &&
+                              EqualIgnoringCase(where.substr(where.size() - kOnnxExtension.size()), kOnnxExtension);
+  return kind == DocumentKind::kOnnx && is_called_onnx ? "an ONNX model" : "";
+}
+
 // Recognises a document of the kind that is wanted.
 Result<DocumentInfo> RecogniseAs(std::string_view bytes, std::string_view where, DocumentKind wanted) {
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, where));
+  if (info.kind == wanted) return info;
   const KindRow& row = RowOf(wanted);
-  if (info.kind == DocumentKind::kTorch) {
-    return BadInput(
-        StrCat(where, ": this is a model that torch.export saved; expected ", row.article, " (", row.name, ")"));
-  }
-  if (info.kind == DocumentKind::kConfig) {
-    return BadInput(
-        StrCat(where, ": this is a config.json of Hugging Face; expected ", row.article, " (", row.name, ")"));
+  const std::string expected = StrCat("; expected ", row.article, " (", row.name, ")",
+                                      wanted == DocumentKind::kPlan ? ", which infer makes of a model" : "");
+  if (const std::string_view foreign = ForeignKind(info.kind, where); !foreign.empty()) {
+    return BadInput(StrCat(where, ": this is ", foreign, expected));
   }
   if (info.kind == DocumentKind::kOnnx) {
-    return BadInput(StrCat(where, ": neither JSON nor prototxt nor one of our binary documents; expected ", row.article,
-                           " (", row.name, ")"));
+    return BadInput(StrCat(where, ": neither JSON nor prototxt nor one of our binary documents", expected));
   }
-  if (info.kind != wanted) {
-    return BadInput(StrCat(where, ": this is ", RowOf(info.kind).article, " (", RowOf(info.kind).name, "); expected ",
-                           row.article, " (", row.name, ")"));
-  }
-  return info;
+  const KindRow& found = RowOf(info.kind);
+  return BadInput(StrCat(where, ": this is ", found.article, " (", found.name, ")", expected));
 }
 
 // Decodes and converts it.

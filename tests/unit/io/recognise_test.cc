@@ -86,7 +86,10 @@ TEST(Recognise, TheWrongKindIsNamed) {
   EXPECT_EQ(ReadGraph(WritePlan(FullPlan(), Encoding::kJson), "doc").status().message(),
             "doc: this is a plan (sbp_plan.plan.v1); expected a graph (sbp_plan.graph.v1)");
   EXPECT_EQ(ReadPlan("\x08\x07\x12", "doc").status().message(),
-            "doc: neither JSON nor prototxt nor one of our binary documents; expected a plan (sbp_plan.plan.v1)");
+            "doc: neither JSON nor prototxt nor one of our binary documents; expected a plan (sbp_plan.plan.v1), which "
+            "infer makes of a model");
+  EXPECT_EQ(ReadPlan("\x08\x07\x12", "Net.ONNX").status().message(),
+            "Net.ONNX: this is an ONNX model; expected a plan (sbp_plan.plan.v1), which infer makes of a model");
 }
 
 }  // namespace
