@@ -1,6 +1,7 @@
 """What holds of every page: nothing asked for, hostile names as text, equal bytes, two plans side by side, and that
 keyboard and readers of screens reach all."""
 import json
+import math
 import pathlib
 import re
 
@@ -69,6 +70,21 @@ def bare_model(browser, inputs):
     for name, kind in (("up", "op"), ("h", "tensor"), ("mlp", "scope")):
         page.go(fragment(kind, name))
         expect_equal(page.text(".side h2"), name, f"selected by {kind}")
+    page.click("[role=tab][data-panel=graph]")
+    page.settle()
+    expect("nothing is divided" in page.evaluate("document.querySelector('.legend-content').textContent"), "the legend tells of a plan")
+    expect_equal(page.evaluate("[...document.querySelectorAll('.tools select option')].map((o) => o.value)"), ["sharing", "bytes"], "overlays")
+    page.evaluate("""(() => {
+      const select = document.querySelector(".tools select");
+      select.value = "bytes";
+      select.dispatchEvent(new Event("change"));
+    })()""")
+    page.settle()
+    plan = document(inputs.model_page())
+    types, tensors = plan["graph"]["types"], plan["graph"]["tensors"]
+    most = sum(4 * math.prod(types[tensors["type"][t]]["shape"]) for out in plan["graph"]["ops"]["outputs"] for t in out)
+    shown = page.evaluate("document.querySelector('.legend-content .scale').lastChild.previousSibling.textContent")
+    expect_shown(shown, most, "bytes of the group around all ops")
     expect_quiet(page)
     page.close()
 

@@ -33,7 +33,7 @@ function legend(views, models, store) {
     const [{facts: {most}}] = views;
     const names = new Map(models.flatMap(kindsOf).map((row) => [row.name, markColor(row, store.get("theme"))]));
     content.replaceChildren(
-        el("b", {}, overlay.title), overlayLegend(overlay, most, store.get("theme")),
+        el("b", {}, overlay.title), overlayLegend(overlay, most, store.get("theme"), models[0].bare),
         el("div", {class: "scale"}, [...names].map(([name, color]) => el("span", {},
             svg("svg", {width: 16, height: 14, "aria-hidden": "true"},
                 svg("polygon", {points: markPoints(name, 8, 7, 6), fill: color})),

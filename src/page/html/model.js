@@ -158,8 +158,9 @@ export class Model {
 
   /** Of whole results. */
   opBytes() {
+    const known = (tensor) => tensor >= 0 && this.shapeOf(tensor).every((extent) => extent >= 0);
     return this.#column("bytes", () => Float64Array.from(this.graph.ops.outputs.map(
-        (tensors) => tensors.reduce((sum, tensor) => sum + (tensor < 0 ? 0 : this.tensorBytes(tensor)), 0))));
+        (tensors) => tensors.reduce((sum, tensor) => sum + (known(tensor) ? this.tensorBytes(tensor) : 0), 0))));
   }
 
   /** Position in the step at which a device holds most. */

@@ -44,10 +44,10 @@ const ofOps = (column) => (model, op) => column(model)[op];
 /**
  * value(model, op): a number, or null where there is none. `scale`: "heat" (of 0 to the most, by decades), "share" (0
  * to 1), "change" (about 0), "sharing" (index of SHARING), "distinct" (numbers that only differ). `sums`: of a group it
- * is the sum over its ops; else `combine` makes it of the sums of `parts`.
+ * is the sum over its ops; else `combine` makes it of the sums of `parts`. `ofModel`: known without a plan, too.
  */
 export const OVERLAYS = [
-  {id: "sharing", title: "Sharing", scale: "sharing", format: (value) => SHARING[value].title,
+  {id: "sharing", title: "Sharing", scale: "sharing", ofModel: true, format: (value) => SHARING[value].title,
     value: (model, op) => (model.bare ? 0 : model.decisions.sharing[op]), parts: SHARING.map((_, i) => timeOfSharing(i)),
     combine: (times) => times.indexOf(Math.max(...times))},
   {id: "time", title: "Time", scale: "heat", format: seconds, sums: true, value: ofOps((model) => costsOf(model).kernels)},
@@ -55,7 +55,7 @@ export const OVERLAYS = [
     value: ofOps((model) => costsOf(model).exposed)},
   {id: "communication", title: "Communication", scale: "heat", format: seconds, sums: true,
     value: ofOps((model) => costsOf(model).wire)},
-  {id: "bytes", title: "Bytes of results", scale: "heat", format: bytes, sums: true,
+  {id: "bytes", title: "Bytes of results", scale: "heat", ofModel: true, format: bytes, sums: true,
     value: ofOps((model) => model.opBytes())},
   {id: "memory", title: "Memory held at the peak", scale: "heat", format: bytes, sums: true,
     value: ofOps((model) => model.opHeld())},
@@ -119,10 +119,11 @@ export function inkOn(color) {
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#10151c" : "#ffffff";
 }
 
-/** The legend of an overlay as an element; `most` as in overlayColor. */
-export function overlayLegend(overlay, most, theme) {
+/** The legend of an overlay as an element; `most` as in overlayColor; `bare`: of a model without a plan. */
+export function overlayLegend(overlay, most, theme, bare = false) {
   const sample = (color, sign) => el("i", {class: "sample", style: `background:${color};color:${inkOn(color)}`}, sign);
   if (overlay.scale === "sharing") {
+    if (bare) return el("div", {class: "scale"}, "no plan: nothing is divided");
     return el("div", {class: "scale"}, SHARING.slice(1).map((row) => el("span", {}, sample(row[theme], row.sign), ` ${row.title}`)));
   }
   if (overlay.scale === "distinct") return el("div", {class: "scale"}, "one colour a kernel; its number is in the box");
@@ -136,7 +137,7 @@ export function overlayLegend(overlay, most, theme) {
 }
 
 export function overlayTool({models, store}) {
-  const rows = OVERLAYS.filter((row) => (!row.needsTwo || models.length > 1) && (!models[0].bare || row.id === "sharing"));
+  const rows = OVERLAYS.filter((row) => (!row.needsTwo || models.length > 1) && (!models[0].bare || row.ofModel));
   const select = el("select", {"aria-label": "colour by", onchange: () => store.set("overlay", select.value)},
       rows.map((row) => el("option", {value: row.id}, row.title)));
   store.on("overlay", (id) => { select.value = id; });

@@ -66,7 +66,7 @@ export function warningsList(model) {
 
 /** What a plan takes and, of a page of one, how far from the best it may be; two plans' names tell of meshes that differ. */
 function figuresOf(model) {
-  if (model.bare) return [`${model.numOps} ops, no plan`];
+  if (model.bare) return [`${model.numOps} op${model.numOps === 1 ? "" : "s"}, no plan`];
   const {head, memory, schedule, other} = model;
   const isOne = other === null;
   return [`step ${seconds(schedule.summary.step)}`, isOne && head.gap !== "" ? `gap ${head.gap}` : null, `peak ${bytes(memory.peak_bytes)}`,
