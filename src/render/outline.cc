@@ -1,4 +1,4 @@
-// Steps: the tree of scopes, less those that are entered again; a structural hash of every node; equal neighbours
+// Steps: the tree of scopes, without cycles; a structural hash of every node; equal neighbours
 // wrapped into repeats; what is still too long cut into ranges.
 #include "render/outline.h"
 
@@ -17,9 +17,9 @@
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
-#include "render/called_again.h"
 #include "render/facts.h"
 #include "render/repeats.h"
+#include "render/scope_cycles.h"
 #include "render/side_tables.h"
 #include "render/training.h"
 #include "sbp/shard_math.h"
@@ -34,7 +34,7 @@ class OutlineBuilder {
   Outline Build() {
     out_.nodes.emplace_back();
     PlaceOps();
-    DissolveCalledAgain(plan_.graph, out_);
+    BreakCycles(plan_.graph, out_);
     NumberItems();
     const size_t num_scopes = out_.nodes.size();
     HashNodes();

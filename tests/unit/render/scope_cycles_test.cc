@@ -52,7 +52,7 @@ uint32_t NodeAt(const Outline& outline, const std::string& path) {
   return 0;
 }
 
-TEST(CalledAgain, AModuleCalledTwiceIsNoScope) {
+TEST(ScopeCycles, AModuleCalledTwiceIsNoScope) {
   const Plan plan = PlanOf({{"Gemm", "a", {"x"}, "block/fc1"},
                             {"Relu", "b", {"a"}, "block/relu"},
                             {"MatMul", "c", {"b"}, "block/fc2"},
@@ -66,7 +66,7 @@ TEST(CalledAgain, AModuleCalledTwiceIsNoScope) {
 }
 
 // Of several ops a call, as of activations that are spelled in pieces.
-TEST(CalledAgain, CallsOfSeveralOps) {
+TEST(ScopeCycles, CallsOfSeveralOps) {
   const Plan plan = PlanOf({{"Sigmoid", "a", {"x"}, "silu"},
                             {"Mul", "b", {"x", "a"}, "silu"},
                             {"Gemm", "c", {"b"}, "fc"},
@@ -75,7 +75,7 @@ TEST(CalledAgain, CallsOfSeveralOps) {
   EXPECT_THAT(ItemsOf(plan, BuildOutline(plan, {}), 0), ElementsAre("a", "b", "fc", "d", "e"));
 }
 
-TEST(CalledAgain, CallsBesideEachOtherStay) {
+TEST(ScopeCycles, CallsBesideEachOtherStay) {
   const Plan plan = PlanOf({{"Gemm", "a", {"x"}, "left"},
                             {"Tanh", "b", {"x"}, "right"},
                             {"Relu", "c", {"a"}, "relu"},
@@ -85,7 +85,7 @@ TEST(CalledAgain, CallsBesideEachOtherStay) {
 }
 
 // Parts that do different things are one module, whatever runs between them.
-TEST(CalledAgain, PartsOfOneModuleStay) {
+TEST(ScopeCycles, PartsOfOneModuleStay) {
   const Plan plan = PlanOf({{"Gemm", "a", {"x"}, "attn"},
                             {"Relu", "b", {"a"}, "mask"},
                             {"Softmax", "c", {"b"}, "attn"},
@@ -93,8 +93,21 @@ TEST(CalledAgain, PartsOfOneModuleStay) {
   EXPECT_THAT(ItemsOf(plan, BuildOutline(plan, {}), 0), ElementsAre("attn", "mask", "sum"));
 }
 
+// What a fusion made of the end of one module and the begin of another has the scope of both.
+TEST(ScopeCycles, AnOpBetweenPartsOfAScopeStandsInIt) {
+  const Plan plan = PlanOf({{"Gemm", "a", {"x"}, "layer/attn"},
+                            {"SkipNorm", "b", {"x", "a"}, ""},
+                            {"Gemm", "c", {"b"}, "layer/ffn"},
+                            {"SkipNorm", "d", {"b", "c"}, ""},
+                            {"Tanh", "e", {"d"}, "head"}});
+  const Outline outline = BuildOutline(plan, {});
+  EXPECT_THAT(ItemsOf(plan, outline, 0), ElementsAre("layer", "d", "head"));
+  EXPECT_THAT(ItemsOf(plan, outline, NodeAt(outline, "layer")), ElementsAre("attn", "b", "ffn"));
+  EXPECT_EQ(outline.nodes[NodeAt(outline, "layer")].num_ops, 3u);
+}
+
 // Blocks are repeats still, and a module inside of a dissolved one comes up with it.
-TEST(CalledAgain, BlocksStillFold) {
+TEST(ScopeCycles, BlocksStillFold) {
   std::vector<OpOf> ops;
   std::string last = "x";
   for (int i = 0; i < 3; ++i) {

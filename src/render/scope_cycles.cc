@@ -1,4 +1,4 @@
-#include "render/called_again.h"
+#include "render/scope_cycles.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kMostItems = 64;  // of a scope that is dissolved: more would flood the one around it
+constexpr size_t kMostItems = 64;  // that change their scope: more would flood the one that takes them
 
 using Followers = std::vector<std::vector<uint32_t>>;  // per item of a scope: places of those that read it
 
@@ -28,6 +28,8 @@ class Components {
   }
 
   bool IsOnCycle(uint32_t item) const { return sizes_[of_[item]] > 1; }
+  uint32_t Of(uint32_t item) const { return of_[item]; }
+  size_t size() const { return sizes_.size(); }
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
@@ -80,13 +82,13 @@ class Components {
   uint32_t visited_ = 0;
 };
 
-class Dissolver {
+class CycleBreaker {
  public:
-  Dissolver(const Graph& graph, Outline& outline) : graph_(graph), outline_(outline) {}
+  CycleBreaker(const Graph& graph, Outline& outline) : graph_(graph), outline_(outline) {}
 
   void Run() {
     FindEdges();
-    for (size_t n = outline_.nodes.size(); n-- > 0;) DissolveIn(static_cast<uint32_t>(n));
+    for (size_t n = outline_.nodes.size(); n-- > 0;) BreakIn(static_cast<uint32_t>(n));
   }
 
  private:
@@ -112,13 +114,14 @@ class Dissolver {
   // Unique per item: of an op even, of a scope odd.
   static uint64_t KeyOf(const OutlineItem& item) { return uint64_t{item.index} * 2 + (item.is_op ? 0 : 1); }
 
-  uint32_t PlaceIn(uint32_t node, uint32_t op, const std::unordered_map<uint64_t, uint32_t>& places) const {
+  // What of a scope holds an op.
+  OutlineItem ItemIn(uint32_t node, uint32_t op) const {
     OutlineItem item{true, op};
     for (auto at = static_cast<uint32_t>(outline_.op_node[op]); at != node;) {
       item = {false, at};
       at = static_cast<uint32_t>(outline_.nodes[at].parent);
     }
-    return places.at(KeyOf(item));
+    return item;
   }
 
   Followers FollowersIn(uint32_t node) const {
@@ -127,38 +130,96 @@ class Dissolver {
     for (uint32_t i = 0; i < items.size(); ++i) places.emplace(KeyOf(items[i]), i);
     Followers after(items.size());
     for (const auto& [from, to] : edges_[node]) {
-      after[PlaceIn(node, from, places)].push_back(PlaceIn(node, to, places));
+      after[places.at(KeyOf(ItemIn(node, from)))].push_back(places.at(KeyOf(ItemIn(node, to))));
     }
     return after;
   }
 
-  void DissolveIn(uint32_t node) {
+  void BreakIn(uint32_t node) {
     const auto is_scope = [](const OutlineItem& item) { return !item.is_op; };
     if (outline_.nodes[node].items.size() < 2 || std::ranges::none_of(outline_.nodes[node].items, is_scope)) return;
-    const Followers after = FollowersIn(node);
+    {
+      const Followers after = FollowersIn(node);
+      const Components components(after);
+      Dissolve(node, components);
+    }
+    const Followers after = FollowersIn(node);  // of what is left
     const Components components(after);
+    TakeIn(node, components);
+  }
+
+  void Dissolve(uint32_t node, const Components& components) {
     std::vector<OutlineItem> kept;
     bool changed = false;
     for (uint32_t i = 0; i < outline_.nodes[node].items.size(); ++i) {
       const OutlineItem item = outline_.nodes[node].items[i];
-      const uint32_t inner_scope = item.is_op || !components.IsOnCycle(i) ? 0 : Innermost(item.index);
-      if (inner_scope == 0 || !IsCalledAgain(inner_scope)) {
+      const uint32_t scope = item.is_op || !components.IsOnCycle(i) ? 0 : Innermost(item.index);
+      if (scope == 0 || !IsCalledAgain(scope)) {
         kept.push_back(item);
         continue;
       }
       changed = true;
-      OutlineNode& scope = outline_.nodes[inner_scope];
-      for (const OutlineItem& inner : scope.items) {
-        (inner.is_op ? outline_.op_node[inner.index] : outline_.nodes[inner.index].parent) = static_cast<int32_t>(node);
-      }
-      kept.insert(kept.end(), scope.items.begin(), scope.items.end());
-      scope.items.clear();
+      std::vector<OutlineItem>& items = outline_.nodes[scope].items;
+      for (const OutlineItem& inner : items) SetParent(inner, node);
+      kept.insert(kept.end(), items.begin(), items.end());
+      items.clear();
       outline_.nodes[item.index].items.clear();
-      edges_[node].insert(edges_[node].end(), edges_[inner_scope].begin(), edges_[inner_scope].end());
+      edges_[node].insert(edges_[node].end(), edges_[scope].begin(), edges_[scope].end());
     }
-    if (!changed) return;
-    std::ranges::stable_sort(kept, {}, [&](const OutlineItem& item) { return FirstOp(item); });
-    outline_.nodes[node].items = std::move(kept);
+    if (changed) SetItems(node, std::move(kept));
+  }
+
+  // Ops on a cycle through one scope alone.
+  void TakeIn(uint32_t node, const Components& components) {
+    struct Cycle {
+      uint32_t scopes = 0, scope = 0, ops = 0;
+    };
+    const std::vector<OutlineItem> items = outline_.nodes[node].items;
+    std::vector<Cycle> cycles(components.size());
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      Cycle& cycle = cycles[components.Of(i)];
+      if (items[i].is_op) {
+        ++cycle.ops;
+      } else {
+        ++cycle.scopes;
+        cycle.scope = items[i].index;
+      }
+    }
+    std::vector<OutlineItem> kept;
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      const Cycle& cycle = cycles[components.Of(i)];
+      const bool moves = items[i].is_op && components.IsOnCycle(i) && cycle.scopes == 1 && cycle.ops <= kMostItems &&
+                         !outline_.nodes[cycle.scope].stays_closed;
+      if (!moves) {
+        kept.push_back(items[i]);
+        continue;
+      }
+      OutlineNode& scope = outline_.nodes[cycle.scope];
+      scope.items.push_back(items[i]);
+      scope.first_op = std::min(scope.first_op, items[i].index);
+      SetParent(items[i], cycle.scope);
+    }
+    if (kept.size() == items.size()) return;
+    for (const OutlineItem& item : kept) {
+      if (!item.is_op) SetItems(item.index, std::move(outline_.nodes[item.index].items));
+    }
+    SetItems(node, std::move(kept));
+    std::vector<Edge> here;
+    for (const Edge& edge : edges_[node]) {
+      const OutlineItem from = ItemIn(node, edge.first), to = ItemIn(node, edge.second);
+      const bool is_inside = !from.is_op && !to.is_op && from.index == to.index;
+      (is_inside ? edges_[from.index] : here).push_back(edge);
+    }
+    edges_[node] = std::move(here);
+  }
+
+  void SetParent(const OutlineItem& item, uint32_t parent) {
+    (item.is_op ? outline_.op_node[item.index] : outline_.nodes[item.index].parent) = static_cast<int32_t>(parent);
+  }
+
+  void SetItems(uint32_t node, std::vector<OutlineItem> items) {
+    std::ranges::stable_sort(items, {}, [&](const OutlineItem& item) { return FirstOp(item); });
+    outline_.nodes[node].items = std::move(items);
   }
 
   // Of scopes that hold nothing but another one.
@@ -209,6 +270,6 @@ class Dissolver {
 
 }  // namespace
 
-void DissolveCalledAgain(const Graph& graph, Outline& outline) { Dissolver(graph, outline).Run(); }
+void BreakCycles(const Graph& graph, Outline& outline) { CycleBreaker(graph, outline).Run(); }
 
 }  // namespace sbp
