@@ -192,7 +192,7 @@ class Inputs:
     def _without_rule(self):
         """An op of somebody's own between two products: three operands, one of them absent, one a number."""
         ops = [{"name": "in", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["h"]},
-               {"name": "own", "type": "acme::Dispatch", "inputs": ["h", "", "s"], "outputs": ["d"], "attributes": {"top": 2}},
+               {"name": "own", "type": "acme.kernels::TokenDispatch", "inputs": ["h", "", "s"], "outputs": ["d"], "attributes": {"top": 2}},
                {"name": "out", "type": "MatMul", "inputs": ["d", "w"], "outputs": ["y"]}]
         graph = {"kind": "sbp_plan.graph.v1", "name": "own", "inputs": [{"name": "x", "type": "f32[512,512]"}],
                  "parameters": [{"name": "w", "type": "f32[512,512]"}, {"name": "s", "type": "f32[]"}],

@@ -185,6 +185,15 @@ def positions_are_whole(browser, inputs):
     page.close()
 
 
+def types_go_without_domains(browser, inputs):
+    """Where a box has no room for both; the name of the op stands below."""
+    page = browser.open(inputs.page("without_rule"))
+    texts = [text["text"] for text in texts_of_graphs(page, 1500, 900)]
+    expect("○ TokenDispatch" in texts, f"drawn: {texts}")
+    expect_quiet(page)
+    page.close()
+
+
 def modules_called_again(browser, inputs):
     """Results only go on: no box feeds what it follows, and what is no box is none that search finds."""
     page = browser.open(inputs.page("called_again"))
@@ -222,5 +231,5 @@ def keys_reach_collectives(browser, inputs):
     page.close()
 
 
-CASES = [positions_are_whole, modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
+CASES = [types_go_without_domains, positions_are_whole, modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
          steps_have_room, two_graphs_can_be_read, cut_names_differ, keys_reach_collectives]

@@ -304,10 +304,12 @@ export class GraphPainter {
     const title = {size: this.#sizeOf(12), bold: true, color: ink};
     const number = {size: this.#sizeOf(10), color: ink, right: true};
     const name = {size: this.#sizeOf(9), color: ink};
-    const type = `${sign}${model.opType(op)}`;
     const isGrown = title.size > 12;  // then lines stand closer
     let y = box.y + (isGrown ? 1 : 3) + title.size;
     const width = this.#widthOf(value, number);
+    // Where there is no room for both, a domain ("com.microsoft::") says less than the type.
+    const whole = `${sign}${model.opType(op)}`;
+    const type = this.#widthOf(whole, title) + width <= box.width - 18 ? whole : `${sign}${model.opType(op).replace(/^.*::/, "")}`;
     // A part of a number would mislead: it is whole or left out.
     const isTight = width > 0.5 * box.width || (isGrown && this.#widthOf(type, title) + width > box.width - 18);
     const taken = isTight ? 0 : this.#text(value, box.x + box.width - 6, y, 0.5 * box.width, number);
