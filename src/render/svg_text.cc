@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "render/text_width.h"
@@ -90,17 +92,21 @@ class LengthFixer {
       svg_.remove_prefix(4);
     }
     for (CopyTo(kText); !svg_.empty(); CopyTo(kText)) {
-      const size_t close = svg_.find('>'), end = svg_.find("</text>");
+      const size_t close = svg_.find('>'), end = svg_.find(kTextEnd);
       if (end == std::string_view::npos || close >= end) break;  // not Graphviz's
       AddText(svg_.substr(0, close), svg_.substr(close, end - close));
-      svg_.remove_prefix(end);
+      svg_.remove_prefix(end + kTextEnd.size());
     }
     AppendWithoutTitles(svg_);
     return std::move(out_);
   }
 
  private:
-  static constexpr std::string_view kText = "<text ";
+  static constexpr std::string_view kText = "<text ", kTextEnd = "</text>";
+  static constexpr double kRow = 32;  // as high as no label of an edge
+  struct Label {
+    double left, right, y;
+  };
 
   // Keeps in mind the kind of the group that it has come to.
   void CopyTo(std::string_view upto) {
@@ -108,6 +114,7 @@ class LengthFixer {
     const std::string_view part = svg_.substr(0, std::min(svg_.find(upto), svg_.size()));
     if (const size_t at = part.rfind(kClass); at != std::string_view::npos) {
       in_node_ = part.substr(at + kClass.size()).starts_with("node");
+      in_edge_ = part.substr(at + kClass.size()).starts_with("edge");
     }
     AppendWithoutTitles(part);
     svg_.remove_prefix(part.size());
@@ -145,10 +152,25 @@ class LengthFixer {
     const std::string_view shown = WithoutLead(text);
     const std::string_view lead = std::string_view(text).substr(0, text.size() - shown.size());
     if (!lead.empty()) MoveRight(attributes, RoomFor(lead, size, bold));
-    out_ += attributes;
     const double width = SetWidth(Trim(shown), size, bold);
+    if (in_edge_ && !TakesPlace(attributes, width, size)) return;
+    out_ += attributes;
     if (width > 0) out_ += StrCat(" textLength=\"", Rounded(width), "\" lengthAdjust=\"spacingAndGlyphs\"");
-    out_ += StrCat(">", WithoutLead(content.substr(1)));
+    out_ += StrCat(">", WithoutLead(content.substr(1)), kTextEnd);
+  }
+
+  // Lines that run together may have their labels upon each other, of which none could be read: the first one stays.
+  bool TakesPlace(std::string_view attributes, double width, double size) {
+    const double x = NumberOf(Attribute(attributes, "x")), y = NumberOf(Attribute(attributes, "y"));
+    const double left = Attribute(attributes, "text-anchor") == "middle" ? x - width / 2 : x;
+    const auto row = static_cast<int64_t>(std::floor(y / kRow));
+    for (int64_t near = row - 1; near <= row + 1; ++near) {
+      for (const Label& other : labels_[near]) {
+        if (std::abs(other.y - y) < 0.8 * size && left < other.right && other.left < left + width) return false;
+      }
+    }
+    labels_[row].push_back({left, left + width, y});
+    return true;
   }
 
   // Viewers drop spaces at the ends, some of them no-break ones, too: what these keep free is made the text's place.
@@ -172,7 +194,8 @@ class LengthFixer {
   const std::string bold_family_ = StrCat(" font-family=\"", kFontFamily, kBoldSuffix, "\"");
   std::string_view svg_;  // what is left
   const bool centre_nodes_;
-  bool in_node_ = false;
+  bool in_node_ = false, in_edge_ = false;
+  std::unordered_map<int64_t, std::vector<Label>> labels_;  // of edges, by rows of the picture
   std::string out_;
 };
 

@@ -149,6 +149,25 @@ TEST(SvgText, SpacesInFrontOfATextMoveIt) {
   EXPECT_THAT(fixed("start", "ab"), HasSubstr(at(5)));
 }
 
+TEST(SvgText, LabelsOfEdgesDoNotLieOnEachOther) {
+  const auto edge = [](double x, double y, std::string_view label) {
+    return StrCat("<g id=\"e\" class=\"edge\"><text text-anchor=\"middle\" x=\"", x, "\" y=\"", y,
+                  "\" font-size=\"10.00\">", label, "</text></g>\n");
+  };
+  const auto node = [&](double x, double y, std::string_view label) {
+    std::string text = edge(x, y, label);
+    return text.replace(text.find("edge"), 4, "node");
+  };
+  const std::string svg = FixTextLengths(StrCat("<svg width=\"9\">\n", edge(50, 31, "first"), edge(52, 33, "upon"),
+                                                edge(52, 45, "below"), edge(90, 31, "beside"), node(50, 31, "inside")),
+                                         true);
+  for (const char* kept : {">first</text>", ">below</text>", ">beside</text>", ">inside</text>"}) {
+    EXPECT_THAT(svg, HasSubstr(kept));
+  }
+  EXPECT_THAT(svg, Not(HasSubstr("upon")));
+  EXPECT_THAT(svg, HasSubstr("<g id=\"e\" class=\"edge\"></g>")) << "nothing of a label that is left out";
+}
+
 TEST(SvgText, WhatIsNoSvgStays) {
   EXPECT_EQ(FixTextLengths("<text font-size=\"1\">open", true), "<text font-size=\"1\">open");
   EXPECT_EQ(FixTextLengths("", true), "");
