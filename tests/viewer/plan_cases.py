@@ -194,6 +194,16 @@ def types_go_without_domains(browser, inputs):
     page.close()
 
 
+def one_is_no_plural(browser, inputs):
+    """A plan of one kind of collectives; a table of one row, and the same filtered."""
+    page, shown = open_panel(browser, inputs, "off_node", "traffic")
+    expect_equal(len(shown["removals"]), 1, "kinds of collectives")
+    expect(page.text(".traffic .removals").startswith("1 kind of collectives:"), page.text(".traffic .removals"))
+    expect_equal(page.text(".traffic .totals b"), "1 row", "rows")
+    expect_quiet(page)
+    page.close()
+
+
 def modules_called_again(browser, inputs):
     """Results only go on: no box feeds what it follows, and what is no box is none that search finds."""
     page = browser.open(inputs.page("called_again"))
@@ -231,5 +241,5 @@ def keys_reach_collectives(browser, inputs):
     page.close()
 
 
-CASES = [types_go_without_domains, positions_are_whole, modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
+CASES = [one_is_no_plural, types_go_without_domains, positions_are_whole, modules_called_again, says_that_it_does_not_fit, plans_have_names, tells_of_the_physical_plan, a_far_trace_is_seen_beside_the_plan,
          steps_have_room, two_graphs_can_be_read, cut_names_differ, keys_reach_collectives]

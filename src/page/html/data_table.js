@@ -4,7 +4,7 @@ import {CHART_FONT} from "./chart.js";
 import {csvText, saveText} from "./csv.js";
 import {cutName} from "./cut_name.js";
 import {el, shorten} from "./dom.js";
-import {count} from "./format.js";
+import {count, counted} from "./format.js";
 import {hideWhole, tellWhole} from "./whole_text.js";
 
 const TABLE_ROW = 24;
@@ -143,8 +143,8 @@ export class DataTable {
     const parts = this.columns.filter((column) => column.sum)
         .map((column) => el("span", {"data-total": column.id, "data-value": sums[column.id]},
             `${column.title} ${column.show(sums[column.id])}`));
-    const all = this.rows.length === this.numRows ? "" : ` of ${count(this.numRows)}`;
-    this.total.replaceChildren(el("b", {}, `${count(this.rows.length)}${all} rows`), ...parts);
+    const part = this.rows.length === this.numRows ? "" : `${count(this.rows.length)} of `;
+    this.total.replaceChildren(el("b", {}, `${part}${counted(this.numRows, "row")}`), ...parts);
   }
 
   /** Rows in sight; a very long list is scrolled through faster than by the pixel. */

@@ -3,7 +3,7 @@ import {CHART_FONT} from "./chart.js";
 import {stepsText} from "./costs.js";
 import {cutName} from "./cut_name.js";
 import {el} from "./dom.js";
-import {bytes, seconds} from "./format.js";
+import {bytes, counted, seconds} from "./format.js";
 import {comparisonOf} from "./match.js";
 import {layoutChip, nameOf} from "./parts.js";
 import {misfitText, planLabel, warningsList, warningsWord} from "./plan_facts.js";
@@ -151,7 +151,7 @@ function mount(element, page) {
     const wanted = words.value.toLowerCase();
     const rows = comparison.rows.filter((row) => (kinds.value === "" || row.kind === kinds.value) &&
         (wanted === "" || textOf(row).includes(wanted)));
-    status.textContent = rows.length === 0 ? "No change." : `${rows.length} of ${comparison.rows.length} changes`;
+    status.textContent = rows.length === 0 ? "No change." : `${rows.length} of ${counted(comparison.rows.length, "change")}`;
     list.set(rows);
   };
   kinds.addEventListener("change", filter);

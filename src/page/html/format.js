@@ -36,6 +36,11 @@ export function count(value) {
   return value < 1e6 ? String(Math.round(value)) : scaled(value, ["", "k", "M", "G", "T", "P", "E"], 1000);
 }
 
+/** 1, "row" -> "1 row"; 2, "row" -> "2 rows" */
+export function counted(value, word) {
+  return `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+}
+
 export function percent(part) {
   return `${threeDigits(part * 100)} %`;
 }

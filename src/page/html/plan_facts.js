@@ -1,6 +1,6 @@
 // What is said of a whole plan wherever it is named: what it is called, its figures, what is wrong with it.
 import {el} from "./dom.js";
-import {bytes, seconds} from "./format.js";
+import {bytes, counted, seconds} from "./format.js";
 
 const GAP_HINT = "how far the step may be from the shortest that any plan takes, at most";
 
@@ -66,7 +66,7 @@ export function warningsList(model) {
 
 /** What a plan takes and, of a page of one, how far from the best it may be; two plans' names tell of meshes that differ. */
 function figuresOf(model) {
-  if (model.bare) return [`${model.numOps} op${model.numOps === 1 ? "" : "s"}, no plan`];
+  if (model.bare) return [`${counted(model.numOps, "op")}, no plan`];
   const {head, memory, schedule, other} = model;
   const isOne = other === null;
   return [`step ${seconds(schedule.summary.step)}`, isOne && head.gap !== "" ? `gap ${head.gap}` : null, `peak ${bytes(memory.peak_bytes)}`,

@@ -4,7 +4,7 @@ import {collectiveGroups, removalsOf} from "./collective_groups.js";
 import {stepsText} from "./costs.js";
 import {DataTable} from "./data_table.js";
 import {el} from "./dom.js";
-import {bytes, count, percent, seconds} from "./format.js";
+import {bytes, count, counted, percent, seconds} from "./format.js";
 import {PHASES} from "./model.js";
 import {inkOn, OVERLAYS, overlayColor, overlayLegend, signedSeconds} from "./overlays.js";
 
@@ -198,7 +198,7 @@ function removalsHint(model) {
   const looked = removalsOf(model, groups).filter((removal) => removal !== null).length;
   const what = looked === groups.length ? "a pin was looked for that removes it" :
     `a pin that removes it was looked for of the ${looked} dearest; of others`;
-  return el("p", {class: "hint removals"}, `${groups.length} kinds of collectives: ${what}`,
+  return el("p", {class: "hint removals"}, `${counted(groups.length, "kind")} of collectives: ${what}`,
       looked === groups.length ? "." : [", ", el("code", {}, "sbp-plan explain plan.json TENSOR"), " says who wants them, and ",
         el("code", {}, "infer --pin"), " plans without."]);
 }
