@@ -299,6 +299,22 @@ STANDS_OUT = """[...document.querySelectorAll("body *")].filter((element) => {
 HEADS = {1280: 44, 1024: 44, 800: 90, 390: 130}
 
 
+def head_is_one_row(browser, inputs):
+    """On screens of any width but a telephone's, of a plan with a long name that has a warning; of two plans figures are not cut."""
+    page = browser.open(inputs.page("too_large"))
+    page.evaluate("document.querySelector('h1').textContent = 'a model of a long name'.repeat(4)")
+    for width in (1024, 1599, 1600, 1920, 2560):
+        page.resize(width, 900)
+        page.settle()
+        expect(page.evaluate("document.querySelector('header').offsetHeight") <= 44, f"{width} points wide: a head of two rows")
+    page.close()
+    page = browser.open(inputs.diff_page("mlp", "mlp_other"), 1600, 900)
+    cut = page.evaluate("[...document.querySelectorAll('.plan-line')].map((line) => line.scrollWidth - line.clientWidth)")
+    expect(len(cut) == 2 and max(cut) <= 0, f"figures of two plans are cut by {cut}")
+    expect_quiet(page)
+    page.close()
+
+
 def small_screens(browser, inputs):
     """All controls are reached, nothing stands out of the window, the head is low, and the legend leaves the graph its room."""
     for width, height in ((1280, 720), (1024, 700), (800, 600), (390, 844)):
@@ -424,6 +440,6 @@ def tables_tell_where(browser, inputs):
     page.close()
 
 
-CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, bare_tables, any_case_of_a_file,
+CASES = [head_is_one_row, tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, bare_tables, any_case_of_a_file,
          traced_steps_have_phases, same_bytes, numbers_are_the_plans, says_what_is_replicated, says_what_is_pinned, two_plans, graphs_that_differ, small_screens,
          is_readable, controls_have_names, keyboard_reaches_all]

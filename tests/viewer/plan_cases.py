@@ -36,6 +36,8 @@ def says_that_it_does_not_fit(browser, inputs):
     plan = inputs.read("too_large")
     expect(plan["warnings"], "the plan warns of nothing")
     page, shown = open_panel(browser, inputs, "too_large", "about")
+    page.resize(2200, 1000)  # where all of it is spelled
+    page.settle()
     expect_shown(page.text(".plan-line .alert").split("peak ")[1], plan["memory"]["peak_bytes"], "peak in the head")
     expect_equal(page.texts(".about .warnings li"), plan["warnings"], "warnings")
     expect(f"{len(plan['warnings'])} warning" in page.text(".plan-line button"), "the head counts warnings")
