@@ -418,11 +418,10 @@ def gather_elements(site: Site, data: Array, indices: Array) -> Array:
 
 @op("GatherND")
 def gather_nd(site: Site, data: Array, indices: Array) -> Array:
-    if site.get("batch_dims", 0):
-        raise site.refuse("batches are not computed")
-    depth = indices.shape[-1]
-    found = [_places(site, indices[..., d], d) for d in range(depth)]
-    made = jnp.asarray(data)[tuple(jnp.where(inside, at, 0) for at, inside in found)]
+    batches, depth = site.get("batch_dims", 0), indices.shape[-1]
+    found = [_places(site, indices[..., d], batches + d) for d in range(depth)]
+    rows = jnp.meshgrid(*(jnp.arange(n) for n in indices.shape[:-1]), indexing="ij", sparse=True)[:batches]
+    made = jnp.asarray(data)[(*rows, *(jnp.where(inside, at, 0) for at, inside in found))]
     good = functools.reduce(jnp.logical_and, (inside for _, inside in found))
     return jnp.where(good.reshape(good.shape + (1,) * (made.ndim - good.ndim)), made, 0)
 

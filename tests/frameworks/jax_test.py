@@ -192,7 +192,7 @@ def checked(planner, folder, name, mesh, flags, trained=False):
 # grouped products, recurrent layers.
 OF_TORCH = ("calls", "more-calls", "fourier-calls", "moe-sorted", "recurrent", "resized")
 # Their steps, held against what `run` makes of the same plan, which holds itself against the unsharded step.
-STEPS_OF_TORCH = {"spectral": ["--loss", "output:0"], "stopped": ["--loss", "output:0"], "moe-sorted": ["--loss", "mse:output:0", "--pin", "block.experts.*==(B, S(0))"], "recurrent": ["--loss", "output:0"]}
+STEPS_OF_TORCH = {"spectral": ["--loss", "output:0"], "stopped": ["--loss", "output:0"], "sampled": ["--loss", "output:0"], "moe-sorted": ["--loss", "mse:output:0", "--pin", "block.experts.*==(B, S(0))"], "recurrent": ["--loss", "output:0"]}
 
 
 def weights_of(program):
