@@ -69,6 +69,13 @@ struct Named {
   std::string name;  // normalised
 };
 
+// "div/constant_2" is a number that the expansion of op "div" needs, and no state of the result "div".
+bool IsConstantOf(const Graph& graph, TensorId source, TensorId output) {
+  const std::string_view op = graph.op(graph.tensor(output).producer).name;
+  const std::string_view name = graph.tensor(source).name;
+  return graph.tensor(source).literal != nullptr && name.starts_with(op) && name.substr(op.size()).starts_with("/");
+}
+
 // Pairs each output with the sources that share its longest rest.
 void AddPairs(const Graph& graph, const std::vector<Named>& outputs, const std::vector<Named>& sources, bool at_front,
               PairsByForm& pairs) {
@@ -82,6 +89,7 @@ void AddPairs(const Graph& graph, const std::vector<Named>& outputs, const std::
       if (found == by_rest.end() || found->second.size() > kMaxSharing) continue;
       for (const auto& [source, affix] : found->second) {
         if (graph.tensor(source).type != graph.tensor(output.tensor).type) continue;
+        if (IsConstantOf(graph, source, output.tensor)) continue;
         pairs[{at_front, cut.affix, affix}].push_back({output.tensor, source});
       }
       break;  // shorter rests say less
@@ -163,9 +171,9 @@ bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
 }  // namespace
 
 std::vector<Tie> FindTiesByName(const Graph& graph) {
-  // There a name says where a value stands in what a function returns: gradients of "params.w" are "result.w" as
-  // updates are. What takes an argument's place is donated.
-  if (IsProducedBy(graph, kStableHloProducer)) return {};
+  // In StableHLO a name says where a value stands in what a function returns: gradients of "params.w" are "result.w" as
+  // updates are; what takes an argument's place is donated. Torch names results after nodes, and lists what is updated.
+  if (IsProducedBy(graph, kStableHloProducer) || IsProducedBy(graph, kTorchProducer)) return {};
   std::vector<Named> outputs, sources;
   std::unordered_set<TensorType> types;  // of outputs: most parameters of a graph without ties have none of them
   for (TensorId id : graph.outputs) {

@@ -422,8 +422,8 @@ TEST(TiesByName, UpdatesOnly) {
             2u);
 }
 
-// Gradients and updates of "params.w" are both called "result.w" there.
-TEST(TiesByName, NotOfStableHlo) {
+// Gradients and updates of "params.w" are both called "result.w" in StableHLO; .pt2 files list what is updated.
+TEST(TiesByName, NotWhereFilesSayThem) {
   const auto count = [](std::string_view producer) {
     GraphBuilder builder("ties");
     builder.graph().metadata.emplace_back(kProducerName, producer);
@@ -437,7 +437,23 @@ TEST(TiesByName, NotOfStableHlo) {
     return FindTiesByName(*builder.Build("ties")).size();
   };
   EXPECT_EQ(count(kStableHloProducer), 0u);
-  EXPECT_EQ(count(kTorchProducer), 2u);
+  EXPECT_EQ(count(kTorchProducer), 0u);
+  EXPECT_EQ(count("pytorch"), 2u);  // an ONNX file
+}
+
+// A learned temperature and a constant of the quotient's expansion, which takes it.
+TEST(TiesByName, ConstantsOfExpansionsAreNoStates) {
+  const auto count = [](const std::string& constant) {
+    GraphBuilder builder("ties");
+    builder.AddInput("x", F32({}));
+    builder.AddParameter(constant, F32({}), std::make_shared<const Literal>(Literal::Float(2)));
+    builder.AddOp("Div", "div", {"x", constant}, {"div"});
+    builder.DescribeTensor("div", F32({}));
+    builder.AddOutput("div");
+    return FindTiesByName(*builder.Build("ties")).size();
+  };
+  EXPECT_EQ(count("div/constant_2"), 0u);
+  EXPECT_EQ(count("old.div"), 1u);
 }
 
 TEST(TiesByName, TypesMustAgree) {
