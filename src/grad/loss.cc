@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/phases.h"
+#include "graph/producers.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
 
@@ -46,6 +47,16 @@ std::optional<int64_t> OutputIndex(std::string_view name) {
   return index;
 }
 
+// What the model returns. Programs of torch list next values of buffers before that.
+std::vector<TensorId> Results(const Graph& graph) {
+  std::vector<TensorId> results = graph.outputs;
+  if (!IsProducedBy(graph, kTorchProducer)) return results;
+  std::erase_if(results, [&](TensorId id) {
+    return std::ranges::any_of(graph.ties, [&](const Tie& tie) { return tie.output == id; });
+  });
+  return results;
+}
+
 // By name; "output:N" is the model's result N, from 0, where no tensor has that name.
 Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
   std::vector<std::string> near;
@@ -54,8 +65,9 @@ Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
     if (tensor.name == name) return FloatOf(graph, TensorId(t));
   }
   if (const std::optional<int64_t> index = OutputIndex(name)) {
-    const auto count = static_cast<int64_t>(graph.outputs.size());
-    if (*index < count) return FloatOf(graph, graph.outputs[static_cast<size_t>(*index)]);
+    const std::vector<TensorId> results = Results(graph);
+    const auto count = static_cast<int64_t>(results.size());
+    if (*index < count) return FloatOf(graph, results[static_cast<size_t>(*index)]);
     return BadInput(
         StrCat("--loss: ", name, ": the model has ", count, count == 1 ? " output" : " outputs", ", counted from 0"));
   }

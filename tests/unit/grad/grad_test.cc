@@ -19,6 +19,7 @@
 #include "graph/builder.h"
 #include "graph/kept.h"
 #include "graph/literal.h"
+#include "graph/producers.h"
 #include "rule/syntax.h"
 
 namespace sbp {
@@ -127,6 +128,24 @@ TEST(Grad, EqualOpsShareOneDerivation) {
   // One gradient of the shared weight, the sum of one term a layer.
   EXPECT_THAT(Outputs(made->graph), ElementsAre("loss", "grad/w"));
   EXPECT_EQ(Ops(made->graph, {"Add"}).size(), size_t{kLayers - 1});
+}
+
+// Programs of torch list the next values of buffers before what the module returns.
+TEST(Grad, CountedResultsOfTorchAreThoseOfTheModule) {
+  const auto error = [](std::string_view producer) {
+    GraphBuilder builder("counted");
+    builder.graph().metadata.emplace_back(kProducerName, producer);
+    builder.AddInput("x", {DType::kF32, {4}});
+    builder.AddParameter("w", {DType::kF32, {4}});
+    builder.AddOp("Add", "count", {"w", "x"}, {"next/w"});
+    builder.AddOp("Relu", "relu", {"x"}, {"y"});
+    builder.AddOutput("next/w");
+    builder.AddOutput("y");
+    builder.AddTie("next/w", "w");
+    return MakeGradGraph(builder.Build("counted").value(), Rules(), {.loss = "sum:output:1"}).status().message();
+  };
+  EXPECT_EQ(error(kTorchProducer), "--loss: output:1: the model has 1 output, counted from 0");
+  EXPECT_EQ(error("pytorch").find("the model has"), std::string::npos);
 }
 
 TEST(Grad, SaysWhatIsWrong) {
