@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.nn import functional
 from torch.utils import _pytree as pytree
 
@@ -155,6 +155,9 @@ class UnshardedStep:
         for (name, leaf), gradient in zip(leaves.items(), gradients, strict=True):
             made[f"grad/{name}"] = torch.zeros_like(leaf) if gradient is None else gradient
         self._update(made, given)
+        for name in self.program.graph_signature.buffers:
+            if self.state[name].grad_fn is not None:  # written in place; what wrote it is no part of the next step
+                self.state[name].detach_()
         found = {name: self._find(name, made, nodes) for name in wanted}
         return {name: value.detach().clone() for name, value in found.items()}
 
@@ -180,6 +183,9 @@ class UnshardedStep:
         results = interpreter.run(*arguments)
         outputs = dict(zip(map(output_name, self.program.graph_signature.output_specs), results))
         outputs = {name: value for name, value in outputs.items() if name and isinstance(value, Tensor)}
+        for spec, value in zip(self.program.graph_signature.output_specs, results):
+            if spec.kind is OutputKind.BUFFER_MUTATION:
+                self.state[spec.target] = value.detach()
         nodes = {node.name: value for node, value in interpreter.env.items()}
         return self._loss(outputs, nodes, given)
 
@@ -187,7 +193,8 @@ class UnshardedStep:
         def value_of(name: str) -> Tensor:
             if name in nodes or name in outputs:
                 return nodes.get(name, outputs.get(name))  # type: ignore[return-value]
-            return list(outputs.values())[int(name.removeprefix("output:"))]
+            results = [value for output, value in outputs.items() if not output.startswith("next/")]
+            return results[int(name.removeprefix("output:"))]
 
         form, _, rest = self.flag("loss").partition(":")
         if form == "cotangents":

@@ -173,6 +173,31 @@ class Assorted(torch.nn.Module):
                 torch.nn.functional.prelu(y, self.slope), torch.linalg.det(y.view(-1, 4, 4)), whole << shift, whole >> shift, y + torch.eye(16))
 
 
+class Namesakes(torch.nn.Module):
+    """A parameter that is called as a node is, and a result that a number divides."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin, self.t = torch.nn.Linear(16, 16), torch.nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x):
+        y = self.lin(x)
+        return ((self.t * y @ x.t()).square().mean() + y.square().mean()) / 2
+
+
+class Cached(torch.nn.Module):
+    """Attention to what earlier calls left, which this one adds to."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(16, 16)
+        self.register_buffer("kept", torch.randn(8, 6, 16))
+
+    def forward(self, x, at):
+        self.kept[:, at] = self.up(x)
+        return torch.nn.functional.scaled_dot_product_attention(x, self.kept, self.kept)
+
+
 class WithLoss(torch.nn.Module):
     """The model and one number that it is trained by."""
 
@@ -244,6 +269,8 @@ CASES = {
     "complex rotary": (lambda: (MODELS.ComplexRotary(), (torch.randn(8, 5, 16), torch.tensor([4, 2, 3, 0, 1]))), "", [("x==", "S(0)", "S(2)")]),
     "dropping": (lambda: (Dropping(), (torch.randn(8, 4, 16),)), "", [("x==", "S(0)", "B"), ("up.weight==", "B", "S(0)")]),
     "dropping step": (lambda: (Dropping(), (torch.randn(8, 4, 16),)), "--loss mse:output:0", ("dp", "tp")),
+    "namesakes step": (lambda: (Namesakes(), (torch.randn(8, 16),)), "--loss output:0", [("x==", "S(0)", "B"), ("lin.weight==", "B", "S(0)")]),
+    "cached step": (lambda: (Cached(), (torch.randn(8, 2, 16), torch.tensor([3, 4]))), "--loss mse:output:0", [("x==", "S(0)", "B")]),
     "mlp joint": (regression, "joint", MLP),
     "gpt2 joint": (joint_gpt, "joint", GPT),
     "llama joint": (joint_llama, "joint", [("x==", "S(0)", "B"), *LLAMA]),
