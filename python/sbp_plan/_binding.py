@@ -116,7 +116,7 @@ class _Match:
         values = self._by_parameter(args, dict(kwargs))
         attributes: dict[str, Any] = {}
         graphs: dict[str, Any] = {}
-        results = self._results(values.pop(RESULTS, None))
+        results = self._results(values.pop(RESULTS, None), values.get("num_outputs"))
         for parameter in self.signature.parameters:
             value = values.get(parameter.name)
             if parameter.attribute or (parameter.kind == "Scalar" and value is not None and not _is_tensor(value)):
@@ -160,9 +160,12 @@ class _Match:
             values[name] = value
         return values
 
-    def _results(self, wanted: Any) -> int:
+    def _results(self, wanted: Any, counted: Any) -> int:
+        """How many are asked for; `counted` is what an op that counts its own results, as Split, is told."""
         results = self.signature.results
         least = sum(not result.optional and not result.variadic for result in results)
+        if wanted is None and isinstance(counted, int) and any(result.variadic for result in results):
+            wanted = counted
         if wanted is None:
             return max(least, 1)
         most = None if any(result.variadic for result in results) else len(results)

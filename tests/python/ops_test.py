@@ -159,8 +159,11 @@ class Eager(unittest.TestCase):
         self.assertEqual((2, 4), sp.ops.layer_normalization(x, one).shape)
         y, mean = sp.ops.layer_normalization(x, one, results=2)
         self.close(x.mean(1, keepdims=True), mean)
-        first, second = sp.ops.split(x, axis=1, num_outputs=2, results=2)
+        first, second = sp.ops.split(x, axis=1, num_outputs=2)
         self.close(x[:, 2:], second)
+        self.close(x[:, :2], sp.ops.split(x, axis=1, num_outputs=2, results=1))
+        with self.assertRaisesRegex(sp.CallError, "'results' must be from 1 to any number, not 0"):
+            sp.ops.split(x, axis=1, num_outputs=0)
 
     def test_other_types(self):
         self.close(numpy.float64([0.5]) + numpy.float64([1e-12]), sp.ops.add(numpy.float64([0.5]), numpy.float64([1e-12])))
