@@ -31,7 +31,7 @@ struct Draw {
   Walk<1> places;
   SBP_HD void operator()(int64_t i) const {
     const auto place = static_cast<uint64_t>(first + places(i));
-    const double drawn = normal ? scalar::Normal(key, place) : scalar::Uniform(key, place);
+    const double drawn = normal ? scalar::Normal(key, place) : scalar::Uniform(key, place, type);
     StoreNumber(type, out, i, base + scale * drawn);
   }
 };

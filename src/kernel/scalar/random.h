@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "base/host_device.h"
 
 namespace sbp::scalar {
@@ -35,9 +36,15 @@ SBP_HD inline double UnitInterval(uint32_t high, uint32_t low) {
   return static_cast<double>(((static_cast<uint64_t>(high) << 32) | low) >> 11) * 0x1p-53;
 }
 
-SBP_HD inline double Uniform(uint64_t key, uint64_t counter) {
+// In [0, 1), also when it is rounded to the type: bf16 would have a 1 in 512 draws, of which logarithms are infinite.
+SBP_HD inline double Uniform(uint64_t key, uint64_t counter, DType type) {
   const RandomWords words = Philox(key, counter);
-  return UnitInterval(words.w[0], words.w[1]);
+  const double gap = type == DType::kF64   ? 0x1p-53  // from 1 to the largest number below it
+                     : type == DType::kF32 ? 0x1p-24
+                     : type == DType::kF16 ? 0x1p-11
+                                           : 0x1p-8;
+  const double drawn = UnitInterval(words.w[0], words.w[1]);
+  return drawn > 1 - gap ? 1 - gap : drawn;
 }
 
 // Of mean 0 and variance 1, by Box and Muller.

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
+#include "base/dtype.h"
 #include "kernel/scalar/random.h"
 #include "unit/kernel/run_kernel.h"
 
@@ -242,6 +244,16 @@ TEST(Random, PartsAreSlicesOfTheWhole) {
     const std::vector<double> whole = draw({4, 6}, {{0, 4}, {0, 6}}, op);
     const std::vector<double> part = draw({2, 3}, {{2, 4}, {3, 6}}, op);
     EXPECT_THAT(part, ElementsAre(whole[15], whole[16], whole[17], whole[21], whole[22], whole[23]));
+  }
+}
+
+TEST(Random, UniformNumbersAreBelow1InEveryType) {
+  for (const DType type : {DType::kF16, DType::kBF16, DType::kF32}) {
+    KernelRun run("RandomUniform");
+    run.Out(type, {20000});
+    const std::vector<double> x = run.Doubles();
+    EXPECT_LT(*std::max_element(x.begin(), x.end()), 1) << DTypeName(type);
+    EXPECT_GT(*std::max_element(x.begin(), x.end()), 0.99) << DTypeName(type);
   }
 }
 
