@@ -33,6 +33,7 @@ const std::vector<PassRow>& AllRows() {
       {{"biased products", simplify::BiasedProducts, true}, {"MatMul"}},
       {{"unsort rows", simplify::UnsortRows, true}, {"TopK"}},
       {{"group experts", simplify::GroupExperts, true}, {"Gather", "GatherND"}},
+      {{"transposed experts", simplify::TransposedExperts, true}, {"sbp::GroupedMatMul"}},
       {{"loop experts", simplify::LoopExperts, true}, {"NonZero"}},
       {{"join moves", simplify::JoinMoves}, {}},
       {{"unpack heads", simplify::UnpackHeads}, {"com.microsoft::GroupQueryAttention"}},

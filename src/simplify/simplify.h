@@ -47,6 +47,7 @@ bool SpelledNorms(Graph& graph, const std::vector<bool>& computed);          // 
 bool SpelledSoftmaxGrad(Graph& graph, const std::vector<bool>& computed);    // spelled_softmax_grad.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);          // split_weights.cc
 bool StoppedGradients(Graph& graph, const std::vector<bool>& computed);      // stopped_gradients.cc
+bool TransposedExperts(Graph& graph, const std::vector<bool>& computed);     // transposed_experts.cc
 bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);           // unpack_heads.cc
 bool UnsortRows(Graph& graph, const std::vector<bool>& computed);            // unsort_rows.cc
 }  // namespace simplify

@@ -272,6 +272,15 @@ def experts(spelling):
     return case
 
 
+def experts_transposed(b):
+    """Matrices that are transposed first; where a reader wants them so, they stay, too."""
+    x, expert = b.input("x", "f32[6,8]"), b.op("ArgMax", b.op("MatMul", "x", b.weight("router", "f32[8,4]")), axis=-1, keepdims=0)
+    y = b.op("sbp::GroupedMatMul", x, b.transpose(b.weight("w", "f32[4,10,8]"), 0, 2, 1), expert)
+    back = b.transpose(b.weight("v", "f32[4,10,8]"), 0, 2, 1)
+    y = b.op("sbp::GroupedMatMul", y, back, expert, transB=1)
+    return [y, b.op("Exp", back)], {"sbp::GroupedMatMul": 2, "Transpose": 1}
+
+
 def attention(b, mask, heads=2, keys=8, **attributes):
     q, k, v = (b.input(x, f"f32[2,{h},{n},4]") for x, h, n in (("q", heads, 8), ("k", 2, keys), ("v", 2, keys)))
     return b.op("Attention", q, k, v, *mask, **attributes)
@@ -513,7 +522,7 @@ CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads
                                  rows_left, fused_qkv_split, fused_qkv_of_groups, fused_by_gather,
                                  fused_qkv_as_strided, large_as_strided, index_of_steps, as_strided_transposes,
                                  as_strided_repeats, windows_overlap, places_on_no_grid, fused_transposed_weight,
-                                 fused_and_read_whole, packed_heads_read_elsewhere)}
+                                 fused_and_read_whole, packed_heads_read_elsewhere, experts_transposed)}
 CASES.update({f"packed heads, bias {bias}": packed_heads_unpacked(bias) for bias in (False, True)})
 CASES.update({f"rows in order, {p}": rows_in_order(p) for p in ("MatMul", "Gemm")})
 CASES.update({f"experts, {s}": experts(s) for s in ("columns", "rows", "transposed", "tokens")})
