@@ -44,7 +44,8 @@ Status RandomNormal(KernelCall& call) {
 Status RandomUniform(KernelCall& call) {
   const double low = call.attributes->Float("low", 0), high = call.attributes->Float("high", 1);
   const DType type = call.outputs[0].dtype;
-  return Draw(call, [&](uint64_t key, uint64_t place) { return low + (high - low) * scalar::Uniform(key, place, type); });
+  return Draw(call,
+              [&](uint64_t key, uint64_t place) { return low + (high - low) * scalar::Uniform(key, place, type); });
 }
 
 }  // namespace sbp::cpu
