@@ -28,6 +28,9 @@ constexpr std::string_view kTensorflowWay =
 constexpr std::string_view kKerasWay =
     "convert it in Python: model.export(\"model.onnx\", format=\"onnx\"), or tf2onnx.convert.from_keras(model)";
 constexpr std::string_view kLiteWay = "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx";
+constexpr std::string_view kBytecodeWay =
+    "give its text in the generic form; in Python: "
+    "lowered.compiler_ir('stablehlo').operation.get_asm(print_generic_op_form=True, enable_debug_info=True)";
 constexpr std::string_view kPackedWay = "unpack it and give the model in it";
 
 bool Has(std::string_view bytes, std::string_view text) {
@@ -93,6 +96,7 @@ std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   if (bytes.starts_with("PK\x03\x04")) return FromZip(bytes);
   if (bytes.starts_with("\x1f\x8b")) return StrCat("gzip data: ", kPackedWay);
   if (bytes.starts_with("\x89HDF\r\n\x1a\n")) return StrCat("an HDF5 file, such as Keras writes: ", kKerasWay);
+  if (bytes.starts_with("ML\xefR")) return StrCat("MLIR bytecode, such as jax.export serializes: ", kBytecodeWay);
   if (bytes.starts_with("GGUF")) return StrCat("a GGUF file: ", kWeightsWay);
   if (bytes.size() > 8 && bytes.substr(4, 4) == "TFL3") return StrCat("a TensorFlow Lite model: ", kLiteWay);
   if (bytes.size() > 8 && bytes.substr(4, 4) == "ORTM") {
