@@ -40,17 +40,22 @@ def typed(value: Any, dtype: Any) -> numpy.ndarray:
     return array.view(dtype) if array.dtype.kind == "V" else array
 
 
-def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
-    """Over all outputs, ||made - expected|| / ||expected||. Error: one of them has outputs that the other has not."""
+def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[float, str]:
+    """Over all outputs, ||made - expected|| / ||expected||, and whose it is. Error: one of them has outputs that the
+    other has not."""
     if set(made) != set(expected):
         raise SystemExit(f"outputs that only one of both has: {', '.join(sorted(set(made) ^ set(expected)))}")
-    worst = 0.0
+    worst = (0.0, "")
     for name, value in expected.items():
         found = numpy.asarray(made[name])
         wanted, found = typed(value, found.dtype).astype("float64"), found.astype("float64")
         if wanted.shape != found.shape:
             raise SystemExit(f"{name} is {found.shape}, expected {wanted.shape}")
-        worst = max(worst, float(numpy.linalg.norm(found - wanted) / max(numpy.linalg.norm(wanted), 1e-30)))
+        equal = (found == wanted) | (numpy.isnan(found) & numpy.isnan(wanted))
+        with numpy.errstate(invalid="ignore"):
+            error = numpy.linalg.norm(numpy.where(equal, 0, found - wanted))
+        error /= max(numpy.linalg.norm(numpy.where(numpy.isfinite(wanted), wanted, 0)), 1e-30)
+        worst = max(worst, (numpy.inf if numpy.isnan(error) else float(error), name))
     return worst
 
 
@@ -75,7 +80,9 @@ def main(load: Callable[[], Any]) -> None:
     if options.save:
         numpy.savez(options.save, **{name: numpy.asarray(value) for name, value in made.items()})
     if options.expect:
-        error = largest_error(made, dict(numpy.load(options.expect)))
+        expected = dict(numpy.load(options.expect))
+        error, name = largest_error(made, expected)
         print(f"largest error {error:.2e}")
         if not error <= options.tolerance:
-            raise SystemExit(f"the error is above {options.tolerance}")
+            size = numpy.abs(typed(expected[name], made[name].dtype).astype("float64")).max()
+            raise SystemExit(f"the error of {name} is above {options.tolerance}; what is expected there is {size:.2e} at most")

@@ -235,6 +235,16 @@ def is_torch_right(planner, name, step=None):
     return not said.startswith("FAILED")
 
 
+def are_nans_seen():
+    """What is no number where one is expected is no small error; where none is expected, none."""
+    loader = importlib.machinery.SourceFileLoader("jax_run", str(ROOT / "src/export/jax_run.py"))
+    program = importlib.util.module_from_spec(importlib.util.spec_from_loader("jax_run", loader))
+    loader.exec_module(program)
+    ones, nans = (numpy.full(3, value, "f") for value in (1, numpy.nan))
+    found = [program.largest_error({"y": made}, {"y": wanted}) for made, wanted in ((nans, ones), (nans, nans), (ones, ones))]
+    return found == [(numpy.inf, "y"), (0.0, "y"), (0.0, "y")]
+
+
 def main():
     planner, counts, chosen = str(Path(sys.argv[1]).resolve()), [], sys.argv[2:]
     for name in RECORDED:
@@ -256,6 +266,7 @@ def main():
                 counts.append(checked(planner, folder, name, mesh, pins_for(mesh, pins), trained))
     right = [is_torch_right(planner, name) for name in OF_TORCH if name in chosen or not chosen]
     right += [is_torch_right(planner, name, step) for name, step in STEPS_OF_TORCH.items() if name in chosen or not chosen]
+    right.append(are_nans_seen())
     passed = None not in counts and all(right) and (bool(chosen) or sum(counts) > 0)
     sys.exit(0 if passed else 1)
 
