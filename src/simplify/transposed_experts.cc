@@ -1,5 +1,5 @@
-// Matrices of experts that are transposed for their product, as callers of torch's _grouped_mm write it, where that is a
-// view: the product reads them as they lie, so that they are neither copied nor held twice.
+// Matrices of experts that are transposed for their product, as callers of torch's _grouped_mm write it, where that is
+// a view: the product reads them as they lie, so that they are neither copied nor held twice.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
