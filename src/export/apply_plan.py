@@ -222,14 +222,15 @@ def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table 
 
 
 def largest_error(made: Mapping[str, DTensor], expected: Mapping[str, torch.Tensor], mover: Mover) -> float:
-    """Over all outputs. Error: one of them makes outputs that the other does not."""
+    """Over all outputs; infinite where one alone is no number. Error: one of them makes outputs that the other does not."""
     if set(made) != set(expected):
         raise ValueError(f"outputs that only one of plan and program has: {', '.join(sorted(set(made) ^ set(expected)))}")
     errors = []
     for name, value in made.items():
         layout = tuple(_word(p) for p in value.placements)
-        whole = mover.whole(value.to_local(), value.shape, layout)
-        errors.append(float((whole.to(torch.float64) - expected[name].to(torch.float64)).abs().max()))
+        whole, wanted = mover.whole(value.to_local(), value.shape, layout).double(), expected[name].double()
+        equal = (whole == wanted) | (whole.isnan() & wanted.isnan())
+        errors.append(float(torch.where(equal, 0.0, whole - wanted).abs().nan_to_num(nan=torch.inf, posinf=torch.inf).max()))
     return max(errors)
 
 

@@ -45,7 +45,7 @@ def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple
     other has not."""
     if set(made) != set(expected):
         raise SystemExit(f"outputs that only one of both has: {', '.join(sorted(set(made) ^ set(expected)))}")
-    worst = (0.0, "")
+    worst: tuple[float, str] = (0.0, "")
     for name, value in expected.items():
         found = numpy.asarray(made[name])
         wanted, found = typed(value, found.dtype).astype("float64"), found.astype("float64")
@@ -53,9 +53,9 @@ def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple
             raise SystemExit(f"{name} is {found.shape}, expected {wanted.shape}")
         equal = (found == wanted) | (numpy.isnan(found) & numpy.isnan(wanted))
         with numpy.errstate(invalid="ignore"):
-            error = numpy.linalg.norm(numpy.where(equal, 0, found - wanted))
-        error /= max(numpy.linalg.norm(numpy.where(numpy.isfinite(wanted), wanted, 0)), 1e-30)
-        worst = max(worst, (numpy.inf if numpy.isnan(error) else float(error), name))
+            error = float(numpy.linalg.norm(numpy.where(equal, 0, found - wanted)))
+        error /= max(float(numpy.linalg.norm(numpy.where(numpy.isfinite(wanted), wanted, 0))), 1e-30)
+        worst = max(worst, (numpy.inf if numpy.isnan(error) else error, name))
     return worst
 
 
