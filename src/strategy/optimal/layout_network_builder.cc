@@ -188,7 +188,7 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
       readers.back().keeps =
           memory_limit_ && !relaxed_ && problem_.graph->type_of(problem_.graph->op(use->op)) == kRefetchOp;
       readers.back().late = use->op.value >= first_late;
-      readers.back().early = weights_.IsEarly(use->op) && types_[TypeOf(tensor)].has_early() ? 1 : 0;
+      readers.back().early = weights_.IsEarly(use->op, tensor) && types_[TypeOf(tensor)].has_early() ? 1 : 0;
     }
     readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));
   }

@@ -86,24 +86,29 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
   const bool is_early = early > 0;
   const auto rest_of = [&](uint32_t h) {
     if (!is_early || h == written || num_wants < 2) return 0.0;
-    const auto seconds = [&](bool as_early) {
-      return sharers > 1 ? prices.SharedSeconds(written, h, sharers, as_early) : prices.Seconds(written, h, as_early);
-    };
-    return (seconds(true) - seconds(false)) / early;
+    const double rest =
+        sharers > 1 ? prices.LeastOfEarly(written, h) : prices.Seconds(written, h, true) - prices.Seconds(written, h);
+    return rest / early;
   };
-  const auto price = [&](uint32_t h, uint32_t layout) {
+  // What is made of the tensor as it is written, and of a hub, but for what the hub itself adds.
+  const auto price = [&](uint32_t h, uint32_t layout, bool of_hub) {
+    const uint32_t start = of_hub ? h : written;
     if (sharers > 1) {
       const double share = h == written ? 1 : 1.0 / (sharers - 1);
-      return std::min(share * prices.SharedSeconds(written, layout, sharers, is_early),
-                      share * prices.SharedSeconds(h, layout, sharers, is_early) + rest_of(h));
+      const double rest = is_early ? prices.LeastOfEarly(start, layout) / early : 0;
+      return share * prices.SharedSeconds(start, layout, sharers) + rest;
     }
     const double copy = layout == written || layout == h ? 0 : CopySeconds(type, layout);
-    return std::min(prices.Seconds(written, layout, is_early), prices.Seconds(h, layout, is_early) + rest_of(h)) + copy;
+    return prices.Seconds(start, layout, is_early) + copy;
   };
   const auto sum = [&](uint32_t h) {
-    double seconds = 0;
-    for (const uint32_t layout : wanted) seconds += price(h, layout);
-    return seconds;
+    double without_hub = 0, with_hub = rest_of(h);
+    for (const uint32_t layout : wanted) {
+      const double as_written = price(h, layout, false);
+      without_hub += as_written;
+      with_hub += std::min(as_written, price(h, layout, true));
+    }
+    return std::min(without_hub, with_hub);
   };
   double least = sum(hub);
   if (num_wants > 1 || wanted.size() < 2) return least;

@@ -24,7 +24,6 @@
 #include "schedule/schedule.h"
 #include "search/solve.h"
 #include "strategy/evaluate.h"
-#include "strategy/optimal/bottlenecks.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/copy_room.h"
 #include "strategy/optimal/layout_bound.h"
@@ -423,9 +422,9 @@ class OverlapSearch {
 
   PriceWeights Weights() const {
     PriceWeights weights;
-    const Bottlenecks& bottlenecks = forms_->landmarks().bottlenecks;
+    const Landmarks& landmarks = forms_->landmarks();
     for (size_t t = 0; t < kind_of_.size(); ++t) {
-      const double unknown = bottlenecks.tensors[t] ? 1 : hopes_ ? 1 - overlap_ : mean_;
+      const double unknown = landmarks.IsBottleneck(TensorId(t)) ? 1 : hopes_ ? 1 - overlap_ : mean_;
       weights.sent_of.push_back(added_[kind_of_[t]].value_or(unknown));
     }
     return weights;

@@ -17,15 +17,15 @@ struct PriceWeights {
   double local = 1;                  // of boxing that moves nothing between devices, and of cuts of kernel groups
   std::vector<double> sent_of = {};  // per tensor, in place of `sent`; empty: all alike. Ties join equal ones
   std::vector<double> of_ops = {};   // per op: of what it computes; empty: 1
-  // What is sent for one of these ops, or on the way to them, counts `sent_early`, per tensor and no less than sent_of:
-  // they have to run before some point of the step, the other readers of the tensor behind it. Empty: none.
-  std::vector<bool> early = {};  // per op
+  // What is sent for a tensor's early reader, or on the way to it, counts `sent_early`, per tensor and no less than
+  // sent_of: less may be computed beside it (schedule_forms.h). Empty: none has such a reader.
   std::vector<double> sent_early = {};
+  std::vector<OpId> early_reader = {};  // per tensor
 
   double SentOf(TensorId tensor) const { return sent_of.empty() ? sent : sent_of[tensor.index()]; }
-  double SentEarlyOf(TensorId tensor) const { return early.empty() ? SentOf(tensor) : sent_early[tensor.index()]; }
+  double SentEarlyOf(TensorId tensor) const { return sent_early.empty() ? SentOf(tensor) : sent_early[tensor.index()]; }
   double OfOp(OpId op) const { return of_ops.empty() ? 1 : of_ops[op.index()]; }
-  bool IsEarly(OpId op) const { return !early.empty() && early[op.index()]; }
+  bool IsEarly(OpId op, TensorId tensor) const { return !sent_early.empty() && early_reader[tensor.index()] == op; }
 };
 
 // Seconds of a path, its steps between devices and its local ones weighted; infinity where there is no path.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -64,14 +65,27 @@ class TypePrices {
   }
   // A lower price, for where `sharers` may read what boxing without communication makes: each pays its share of that
   // part, along the path where what is left is least. All layouts that may be made must have their numbers before.
-  double SharedSeconds(uint32_t from, uint32_t to, uint32_t sharers, bool early = false) {
-    const auto [entry, is_new] = shared_.try_emplace({from, to, sharers, early ? 1U : 0U}, 0);
+  double SharedSeconds(uint32_t from, uint32_t to, uint32_t sharers) {
+    const auto [entry, is_new] = shared_.try_emplace({from, to, sharers}, 0);
     if (!is_new) return entry->second;
-    double least = Seconds(from, to, early);
+    double least = Seconds(from, to);
     if (IsLocal(from, to)) least /= sharers;
     for (uint32_t stop = 0; stop < layouts_.size(); ++stop) {
       if (stop != from && IsLocal(from, stop))
-        least = std::min(least, Seconds(from, stop, early) / sharers + Seconds(stop, to, early));
+        least = std::min(least, Seconds(from, stop) / sharers + Seconds(stop, to));
+    }
+    return entry->second = least;
+  }
+  // What an early reader adds at least, along any of these paths; that it shares with nobody.
+  double LeastOfEarly(uint32_t from, uint32_t to) {
+    if (!has_early() || from == to) return 0;
+    const auto [entry, is_new] = shared_.try_emplace({from, to, 0}, 0);
+    if (!is_new) return entry->second;
+    const auto added = [&](uint32_t a, uint32_t b) { return Seconds(a, b, true) - Seconds(a, b); };
+    double least = std::isfinite(Seconds(from, to)) ? added(from, to) : 0;
+    for (uint32_t stop = 0; stop < layouts_.size(); ++stop) {
+      if (stop != from && IsLocal(from, stop) && std::isfinite(Seconds(stop, to)))
+        least = std::min(least, added(from, stop) + added(stop, to));
     }
     return entry->second = least;
   }
@@ -100,8 +114,8 @@ class TypePrices {
   BoxingWeights weights_;
   std::unordered_map<NdSbp, uint32_t> ids_;
   std::vector<NdSbp> layouts_;
-  std::vector<std::vector<Pair>> pairs_;  // by number of either
-  std::map<std::array<uint32_t, 4>, double> shared_;
+  std::vector<std::vector<Pair>> pairs_;              // by number of either
+  std::map<std::array<uint32_t, 3>, double> shared_;  // sharers 0: LeastOfEarly
 };
 
 }  // namespace sbp

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -67,12 +66,15 @@ class Bounder {
     std::set<ScheduleForm>& tried = options_.tried != nullptr ? *options_.tried : none;
     for (int i = 0; i < tries; ++i) {
       if (IsNear() || (search_.cancelled && search_.cancelled())) break;
-      const std::optional<KnownForms::Highest> next = MostPromising(tried);
+      const KnownForms::Highest next = MostPromising();
       const double least = std::max(kWorthATry * found_.seconds, worth_of_open * (options_.step - found_.seconds));
-      if (!next || next->seconds <= found_.seconds + least) break;
-      tried.insert(next->form);
+      if (next.seconds <= found_.seconds + least) break;
+      ScheduleForm form = forms_.Between(best_form_, next.form);
+      if (tried.contains(form)) form = next.form;
+      if (!tried.insert(form).second) break;
       const double before = found_.seconds;
-      Solve(forms_.WeightsOf(next->form));
+      Solve(forms_.WeightsOf(form));
+      if (found_.seconds > before) best_form_ = form;
       if (!few_ops && found_.seconds <= before) break;  // the solver is too far from what the forms say
     }
     return std::move(found_);
@@ -81,15 +83,9 @@ class Bounder {
  private:
   bool IsNear() const { return options_.step - found_.seconds <= options_.gap * options_.step; }
 
-  // Of either kind of forms the highest, unless it was tried.
-  std::optional<KnownForms::Highest> MostPromising(const std::set<ScheduleForm>& tried) const {
-    std::optional<KnownForms::Highest> best;
-    for (const bool waits : {false, true}) {
-      const KnownForms::Highest highest = forms_.MostPromising(waits);
-      if (tried.contains(highest.form) || (best && highest.seconds <= best->seconds)) continue;
-      best = highest;
-    }
-    return best;
+  KnownForms::Highest MostPromising() const {
+    const KnownForms::Highest without_local = forms_.MostPromising(false), with_local = forms_.MostPromising(true);
+    return with_local.seconds > without_local.seconds ? with_local : without_local;
   }
 
   void Solve(const PriceWeights& weights) {
@@ -135,6 +131,7 @@ class Bounder {
   const ScheduleBoundOptions& options_;
   const StrategyOptions& search_;
   KnownForms forms_;
+  ScheduleForm best_form_ = forms_.Even();  // the best one tried
   ScheduleBound found_;
 };
 

@@ -1,8 +1,10 @@
 #include "strategy/optimal/schedule_forms.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,49 +19,163 @@
 namespace sbp {
 namespace {
 
-constexpr double kSharesAside[] = {0.002, 0.02, 0.1};
+constexpr double kSharesAside[] = {0.002, 0.02, 0.1, 1};
 constexpr size_t kNearOps[] = {4, 24, 200};
 // Places to turn that are looked at, first evenly over the step, then around the best: by the ops of all looks.
-constexpr size_t kOpsOfTurns = 200'000, kFewestTurns = 4, kMostTurns = 24;
+constexpr size_t kOpsOfTurns = 100'000, kFewestTurns = 4, kMostTurns = 12;
 constexpr double kLeastShare = 1.0 / 64;  // of l
-constexpr int kPlacesOfGrid = 16, kZooms = 3;
+constexpr int kPlacesOfGrid = 3 * 3 * 3 * 3 * 3 * 3, kZooms = 9;
+constexpr double kZoom = 0.55;
+constexpr double kMuchDue = 0.5;  // of what a form says of one plan, to places of its collectives
+
+// Numbers of kinds.
+constexpr size_t KindOf(StepSide side, OpPlace place) {
+  return 3 * static_cast<size_t>(side) + static_cast<size_t>(place);
+}
+
+constexpr OpPlace kPlaces[] = {OpPlace::kChain, OpPlace::kBranch, OpPlace::kAside};
+
+std::array<double, kKindsOfStep> WeightsOfKinds(const ScheduleForm& form) {
+  std::array<double, kKindsOfStep> weights = {};
+  for (const OpPlace place : kPlaces) {
+    const auto i = static_cast<size_t>(place);
+    weights[KindOf(StepSide::kEither, place)] = std::min(form.before[i], form.behind[i]);
+    weights[KindOf(StepSide::kBefore, place)] = form.before[i];
+    weights[KindOf(StepSide::kBehind, place)] = form.behind[i];
+  }
+  return weights;
+}
+
+double LocalOf(const ScheduleForm& form) {
+  return form.counts_local ? std::min(std::ranges::min(form.before), std::ranges::min(form.behind)) : 0;
+}
+
+double MostOf(KindSet kinds, const std::array<double, kKindsOfStep>& weights, double least) {
+  for (size_t kind = 0; kind < kKindsOfStep; ++kind) {
+    if ((kinds >> kind & 1) != 0) least = std::max(least, weights[kind]);
+  }
+  return least;
+}
 
 double MostOfCorners(const PlanSums& sums, const Landmarks& landmarks, double overlap) {
-  const FormsOfPlan forms(sums, landmarks, overlap, true);
-  return std::max({forms.at(1, 1), forms.at(1, 0), forms.at(0, 1), forms.at(0, 0)});
+  const FormsOfPlan forms(sums, landmarks, overlap);
+  double most = 0;
+  for (unsigned corner = 0; corner < 64; ++corner) {
+    const auto bit = [&](unsigned i) { return static_cast<double>(corner >> i & 1); };
+    most = std::max(most, forms.at({{bit(0), bit(1), bit(2)}, {bit(3), bit(4), bit(5)}}));
+  }
+  return most;
 }
 
-// Looks for a turn of which the forms say more.
-void FindTurn(const Problem& problem, const PlanSums& sums, double overlap, Landmarks& best) {
-  const size_t ops = problem.num_ops();
-  if (ops < 2) return;
-  const size_t turns = std::clamp(kOpsOfTurns / ops, kFewestTurns, kMostTurns);
-  double most = MostOfCorners(sums, best, overlap);
-  size_t place = 0;
-  const auto look = [&](size_t op) {
-    Landmarks found{best.bottlenecks, TurnAt(problem, OpId(op))};
-    const double says = MostOfCorners(sums, found, overlap);
-    if (says <= most) return;
-    most = says;
-    place = op;
-    best = std::move(found);
-  };
-  size_t step = std::max<size_t>(1, ops / (turns + 1));
-  for (size_t op = step; op < ops; op += step) look(op);
-  while (step > 1) {
-    step = (step + 1) / 2;
-    const size_t middle = place;
-    if (middle >= step) look(middle - step);
-    if (middle + step < ops) look(middle + step);
+class LandmarkSearch {
+ public:
+  LandmarkSearch(const Problem& problem, const Plan& plan)
+      : problem_(problem), sums_(plan), overlap_(plan.cluster.device.overlap.value), finder_(problem) {}
+
+  Landmarks Run() {
+    TrySetsAside();
+    FindTurn();
+    TrySetsAside();  // now that the backward pass is told from the forward pass
+    return std::move(best_);
   }
-}
+
+ private:
+  bool Try(std::vector<OpPlace> places, std::vector<StepSide> turn) {
+    Landmarks found = MakeLandmarks(finder_, std::move(places), std::move(turn));
+    const double says = MostOfCorners(sums_, found, overlap_);
+    if (says <= most_) return false;
+    most_ = says;
+    best_ = std::move(found);
+    return true;
+  }
+
+  void TrySetsAside() {
+    if (sets_.empty()) {
+      for (const double share : kSharesAside) {
+        for (const size_t near : kNearOps) {
+          std::vector<OpPlace> places = PlacesOfOps(problem_, sums_.seconds(), {.share = share, .near = near});
+          if (std::ranges::find(sets_, places) == sets_.end()) sets_.push_back(std::move(places));
+        }
+      }
+    }
+    for (const std::vector<OpPlace>& places : sets_) {
+      if (places != best_.places) Try(places, best_.turn);
+    }
+  }
+
+  // At ops of the longest chain, all of which run on one side then.
+  void FindTurn() {
+    std::vector<size_t> chain;
+    for (size_t o = 0; o < best_.places.size(); ++o) {
+      if (best_.places[o] == OpPlace::kChain) chain.push_back(o);
+    }
+    const size_t turns = std::clamp(kOpsOfTurns / std::max<size_t>(1, problem_.num_ops()), kFewestTurns, kMostTurns);
+    size_t place = 0;
+    const auto look = [&](size_t i) {
+      if (Try(best_.places, SidesOfTurn(problem_, OpId(chain[i])))) place = i;
+    };
+    size_t step = std::max<size_t>(1, chain.size() / (turns + 1));
+    for (size_t i = step; i < chain.size(); i += step) look(i);
+    while (step > 1) {
+      step = (step + 1) / 2;
+      const size_t middle = place;
+      if (middle >= step) look(middle - step);
+      if (middle + step < chain.size()) look(middle + step);
+    }
+  }
+
+  const Problem& problem_;
+  const PlanSums sums_;
+  const double overlap_;
+  const BesideFinder finder_;
+  std::vector<std::vector<OpPlace>> sets_;  // those to try
+  Landmarks best_;
+  double most_ = -1;
+};
 
 }  // namespace
+
+bool Landmarks::IsBottleneck(TensorId tensor) const {
+  KindSet aside = 0;
+  for (const StepSide side : {StepSide::kEither, StepSide::kBefore, StepSide::kBehind})
+    aside |= KindSet{1} << KindOf(side, OpPlace::kAside);
+  return (beside.any[tensor.index()] & ~aside) == 0;
+}
+
+Landmarks MakeLandmarks(const BesideFinder& finder, std::vector<OpPlace> places, std::vector<StepSide> turn) {
+  Landmarks made;
+  for (size_t o = 0; o < places.size(); ++o) {
+    const StepSide side = turn.empty() ? StepSide::kEither : turn[o];
+    made.kinds.kind.push_back(static_cast<uint8_t>(KindOf(side, places[o])));
+    const int rank =
+        places[o] == OpPlace::kAside ? 0 : (places[o] == OpPlace::kChain ? 2 : 1) + (side == StepSide::kBefore ? 2 : 0);
+    made.kinds.rank.push_back(static_cast<uint8_t>(rank));
+  }
+  made.places = std::move(places);
+  made.turn = std::move(turn);
+  made.beside = finder.Find(made.kinds);
+  return made;
+}
+
+Landmarks LandmarksFor(const Problem& problem, const Plan& plan) { return LandmarkSearch(problem, plan).Run(); }
+
+PriceWeights WeightsOf(const Landmarks& landmarks, double overlap, const ScheduleForm& form) {
+  const std::array<double, kKindsOfStep> of_kinds = WeightsOfKinds(form);
+  PriceWeights weights{.local = LocalOf(form)};
+  for (const uint8_t kind : landmarks.kinds.kind) weights.of_ops.push_back(of_kinds[kind]);
+  const auto beside = [&](KindSet kinds) { return 1 - overlap * MostOf(kinds, of_kinds, weights.local); };
+  weights.sent = beside(~KindSet{0});
+  for (const KindSet kinds : landmarks.beside.any) weights.sent_of.push_back(beside(kinds));
+  for (const KindSet kinds : landmarks.beside.early) weights.sent_early.push_back(beside(kinds));
+  weights.early_reader = landmarks.beside.early_reader;
+  return weights;
+}
 
 PlanSums::PlanSums(const Plan& plan) : plan_(plan), behind_(plan.transitions.size()) {
   const StepRuns runs(plan.graph);
   for (size_t o = 0; o < plan.graph.ops.size(); ++o)
-    ops_.push_back(static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds);
+    seconds_.ops.push_back(static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds);
+  seconds_.tensors.resize(plan.graph.tensors.size());
   const std::vector<int64_t> made = RunsOfTransitions(plan, runs);
   std::unordered_map<TensorId, std::vector<uint32_t>> of_tensor;
   for (size_t i = 0; i < plan.transitions.size(); ++i) {
@@ -68,6 +184,7 @@ PlanSums::PlanSums(const Plan& plan) : plan_(plan), behind_(plan.transitions.siz
     for (const BoxingStep& step : transition.steps) (RowOf(step.kind).local ? sent.local : sent.sent) += step.seconds;
     sent.sent *= static_cast<double>(made[i]);
     sent.local *= static_cast<double>(made[i]);
+    seconds_.tensors[transition.tensor.index()] += sent.sent;
     transitions_.push_back(sent);
     of_tensor[transition.tensor].push_back(static_cast<uint32_t>(i));
   }
@@ -81,82 +198,59 @@ PlanSums::PlanSums(const Plan& plan) : plan_(plan), behind_(plan.transitions.siz
 }
 
 // Trees of transitions are two high.
-bool PlanSums::IsSentEarly(size_t transition, const PriceWeights& weights) const {
-  const auto is_early = [&](const Use& use) { return weights.IsEarly(use.op); };
-  const auto reads_early = [&](size_t i) { return std::ranges::any_of(plan_.transitions[i].consumers, is_early); };
+template <typename IsEarly>
+bool PlanSums::Serves(size_t transition, IsEarly is_early) const {
+  const auto reads_early = [&](size_t i) {
+    return std::ranges::any_of(plan_.transitions[i].consumers, [&](const Use& use) { return is_early(use.op); });
+  };
   return reads_early(transition) || std::ranges::any_of(behind_[transition], reads_early);
 }
 
 double PlanSums::Total(const PriceWeights& weights) const {
   double seconds = 0;
-  for (size_t o = 0; o < ops_.size(); ++o) {
+  for (size_t o = 0; o < seconds_.ops.size(); ++o) {
     const double weight = weights.OfOp(OpId(o));
-    seconds += weight == 0 ? 0 : weight * ops_[o];
+    seconds += weight == 0 ? 0 : weight * seconds_.ops[o];
   }
   for (size_t i = 0; i < transitions_.size(); ++i) {
     const TensorId tensor = plan_.transitions[i].tensor;
     double weight = weights.SentOf(tensor);
-    if (weights.SentEarlyOf(tensor) > weight && IsSentEarly(i, weights)) weight = weights.SentEarlyOf(tensor);
+    const auto is_early = [&](OpId op) { return weights.IsEarly(op, tensor); };
+    if (weights.SentEarlyOf(tensor) > weight && Serves(i, is_early)) weight = weights.SentEarlyOf(tensor);
     seconds += weight * transitions_[i].sent + weights.local * transitions_[i].local;
   }
   return seconds;
 }
 
-Landmarks LandmarksFor(const Problem& problem, const Plan& plan) {
-  const PlanSums sums(plan);
-  const double overlap = plan.cluster.device.overlap.value;
-  Landmarks best;
-  double most = -1;
-  for (const double share : kSharesAside) {
-    for (const size_t near : kNearOps) {
-      Landmarks found{FindBottlenecks(problem, sums.ops(), {.share = share, .near = near}), {}};
-      const double says = sums.Total(WeightsOf(found, overlap, {.waits = true}));
-      if (says <= most) continue;
-      most = says;
-      best = std::move(found);
-    }
+FormsOfPlan::FormsOfPlan(const PlanSums& sums, const Landmarks& landmarks, double overlap) : overlap_(overlap) {
+  for (size_t o = 0; o < landmarks.kinds.kind.size(); ++o) computed_[landmarks.kinds.kind[o]] += sums.seconds_.ops[o];
+  const Beside& beside = landmarks.beside;
+  std::map<KindSet, double> sent;
+  for (size_t i = 0; i < sums.transitions_.size(); ++i) {
+    local_ += sums.transitions_[i].local;
+    if (sums.transitions_[i].sent <= 0) continue;
+    const size_t t = sums.plan_.transitions[i].tensor.index();
+    const auto is_early = [&](OpId op) { return op == beside.early_reader[t]; };
+    sent[sums.Serves(i, is_early) ? beside.early[t] : beside.any[t]] += sums.transitions_[i].sent;
   }
-  FindTurn(problem, sums, overlap, best);
-  return best;
+  sent_.assign(sent.begin(), sent.end());
 }
 
-PriceWeights WeightsOf(const Landmarks& landmarks, double overlap, const ScheduleForm& form) {
-  const Bottlenecks& bottlenecks = landmarks.bottlenecks;
-  const Turn& turn = landmarks.turn;
-  const double least = std::min(form.before, form.behind);
-  const std::array<double, 3> ops = {least, form.before, form.behind};  // by StepSide
-  const std::array<double, 3> sent = {1 - overlap * std::max(form.before, form.behind), 1 - overlap * form.before,
-                                      1 - overlap * form.behind};
-  PriceWeights weights{.sent = sent[0], .local = form.waits ? 0 : least};
-  for (size_t o = 0; o < bottlenecks.aside.size(); ++o) {
-    const StepSide side = turn.ops.empty() ? StepSide::kEither : turn.ops[o];
-    weights.of_ops.push_back(form.waits && bottlenecks.aside[o] ? 0 : ops[static_cast<size_t>(side)]);
-  }
-  for (size_t t = 0; t < bottlenecks.tensors.size(); ++t) {
-    const StepSide side = turn.tensors.empty() ? StepSide::kEither : turn.tensors[t];
-    weights.sent_of.push_back(form.waits && bottlenecks.tensors[t] ? 1 : sent[static_cast<size_t>(side)]);
-  }
-  if (turn.ops.empty() || form.before >= form.behind) return weights;
-  for (const StepSide side : turn.ops) weights.early.push_back(side == StepSide::kBefore);
-  weights.sent_early = weights.sent_of;
-  for (size_t t = 0; t < turn.tensors.size(); ++t) {
-    if (turn.tensors[t] == StepSide::kEither) weights.sent_early[t] = std::max(weights.sent_early[t], sent[1]);
-  }
-  return weights;
+double FormsOfPlan::at(const ScheduleForm& form) const {
+  const std::array<double, kKindsOfStep> of_kinds = WeightsOfKinds(form);
+  const double local = LocalOf(form);
+  double seconds = local * local_;
+  for (size_t kind = 0; kind < kKindsOfStep; ++kind) seconds += of_kinds[kind] * computed_[kind];
+  for (const auto& [kinds, sent] : sent_) seconds += (1 - overlap_ * MostOf(kinds, of_kinds, local)) * sent;
+  return seconds;
 }
 
-FormsOfPlan::FormsOfPlan(const PlanSums& sums, const Landmarks& landmarks, double overlap, bool waits) {
-  for (size_t i = 0; i < corners_.size(); ++i) {
-    const ScheduleForm form{waits, static_cast<double>(i % 2), static_cast<double>(i / 2)};
-    corners_[i] = sums.Total(WeightsOf(landmarks, overlap, form));
-  }
-}
-
-double FormsOfPlan::at(double before, double behind) const {
-  const auto& [none, first, second, both] = corners_;
-  const double by_first = none + (first - none) * before + (both - first) * behind;
-  const double by_second = none + (second - none) * behind + (both - second) * before;
-  return std::min(by_first, by_second);
+double FormsOfPlan::DueToPlaces(const ScheduleForm& form) const {
+  const std::array<double, kKindsOfStep> of_kinds = WeightsOfKinds(form);
+  const double most = std::ranges::max(of_kinds);
+  double seconds = 0;
+  for (const auto& [kinds, sent] : sent_) seconds += overlap_ * (most - MostOf(kinds, of_kinds, LocalOf(form))) * sent;
+  return seconds / at(form);
 }
 
 KnownForms::KnownForms(Landmarks landmarks, const Plan& plan)
@@ -164,30 +258,50 @@ KnownForms::KnownForms(Landmarks landmarks, const Plan& plan)
   Add(plan);
 }
 
-void KnownForms::Add(const Plan& plan) {
-  const PlanSums sums(plan);
-  for (const bool waits : {false, true}) plans_[waits ? 1 : 0].emplace_back(sums, landmarks_, overlap_, waits);
+void KnownForms::Add(const Plan& plan) { plans_.emplace_back(PlanSums(plan), landmarks_, overlap_); }
+
+// Everything weighs the same, as in a sum of prices.
+ScheduleForm KnownForms::Even() const {
+  const double l = 1 / (1 + overlap_);
+  return {{l, l, l}, {l, l, l}, true};
+}
+
+ScheduleForm KnownForms::Between(const ScheduleForm& from, const ScheduleForm& to) const {
+  const double due = plans_.front().DueToPlaces(to);
+  const double back = due * std::min(1.0, due / kMuchDue);
+  ScheduleForm between = to;
+  for (size_t i = 0; i < between.before.size(); ++i) {
+    between.before[i] += back * (from.before[i] - to.before[i]);
+    between.behind[i] += back * (from.behind[i] - to.behind[i]);
+  }
+  return between;
 }
 
 // A grid, then finer ones around its best place.
-KnownForms::Highest KnownForms::MostPromising(bool waits) const {
-  Highest best{.form = {.waits = waits}, .seconds = -1};
-  const auto look = [&](double before, double behind) {
-    double least = plans_[waits ? 1 : 0].front().at(before, behind);
-    for (const FormsOfPlan& plan : plans_[waits ? 1 : 0]) least = std::min(least, plan.at(before, behind));
-    if (least > best.seconds) best = {.form = {waits, before, behind}, .seconds = least};
+KnownForms::Highest KnownForms::MostPromising(bool counts_local) const {
+  Highest best{.form = {.counts_local = counts_local}, .seconds = -1};
+  const auto look = [&](const ScheduleForm& form) {
+    double least = plans_.front().at(form);
+    for (const FormsOfPlan& plan : plans_) {
+      if (least <= best.seconds) return;
+      least = std::min(least, plan.at(form));
+    }
+    if (least > best.seconds) best = {.form = form, .seconds = least};
   };
-  double width = 1 - kLeastShare;
-  ScheduleForm middle{waits, 1 - width / 2, 1 - width / 2};
-  for (int zoom = 0; zoom <= kZooms; ++zoom) {
-    const auto place = [&](double around, int i) {
-      return std::clamp(around + width * (static_cast<double>(i) / kPlacesOfGrid - 0.5), kLeastShare, 1.0);
-    };
-    for (int i = 0; i <= kPlacesOfGrid; ++i) {
-      for (int k = 0; k <= kPlacesOfGrid; ++k) look(place(middle.before, i), place(middle.behind, k));
+  double width = 1;
+  ScheduleForm middle{{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, counts_local};
+  for (int zoom = 0; zoom < kZooms; ++zoom) {
+    for (int place = 0; place < kPlacesOfGrid; ++place) {
+      ScheduleForm form = middle;
+      int digits = place;
+      for (std::array<double, 3>* const side : {&form.before, &form.behind}) {
+        for (size_t i = 0; i < side->size(); ++i, digits /= 3)
+          (*side)[i] = std::clamp((*side)[i] + width * (digits % 3 - 1) / 2.0, i == 0 ? kLeastShare : 0, 1.0);
+      }
+      look(form);
     }
     middle = best.form;
-    width *= 4.0 / kPlacesOfGrid;
+    width *= kZoom;
   }
   return best;
 }

@@ -27,7 +27,7 @@ SideWeights::SideWeights(const Problem& problem, const Landmarks& landmarks)
 // weights, which chains of light ops lead to the update.
 void SideWeights::FindActivations() {
   const Graph& graph = *problem_.graph;
-  const std::vector<StepSide>& sides = landmarks_.turn.ops;
+  const std::vector<StepSide>& sides = landmarks_.turn;
   std::vector<bool> of_input(graph.ops.size(), false), leads_on(graph.ops.size(), false);
   const auto depends = [&](TensorId operand) {
     if (!operand.valid()) return false;
@@ -53,8 +53,8 @@ void SideWeights::FindActivations() {
 }
 
 void SideWeights::Move(const Plan& plan, const Schedule& schedule) {
-  const std::vector<StepSide>& sides = landmarks_.turn.ops;
-  const std::vector<double> ops = PlanSums(plan).ops();
+  const std::vector<StepSide>& sides = landmarks_.turn;
+  const std::vector<double> ops = PlanSums(plan).seconds().ops;
   const double step = schedule.summary.step;
   double turned = 0;  // when the first side ends
   for (size_t o = 0; o < sides.size(); ++o) {
@@ -72,19 +72,20 @@ void SideWeights::Move(const Plan& plan, const Schedule& schedule) {
     if (seconds <= 0) return;
     l = std::clamp(l + pace_ * (compute[side] - overlap_ * sent[side]) / seconds, kLeastOfSide, 1.0);
   };
-  move(form_.behind, 1, step - turned);
-  move(form_.before, 0, turned);
-  if (sides.empty()) form_.before = form_.behind;
+  move(behind_, 1, step - turned);
+  move(before_, 0, turned);
+  if (sides.empty()) before_ = behind_;
   pace_ *= kSlower;
 }
 
 PriceWeights SideWeights::Weights(const std::function<double(TensorId)>& exposed) const {
-  PriceWeights weights = WeightsOf(landmarks_, overlap_, form_);
+  PriceWeights weights =
+      WeightsOf(landmarks_, overlap_, {{before_, before_, before_}, {behind_, behind_, behind_}, true});
   for (size_t t = 0; t < is_activation_.size(); ++t) {
     if (!is_activation_[t]) continue;
     const double share = exposed(TensorId(t));
     weights.sent_of[t] = share + (1 - share) * weights.sent_of[t];
-    if (!weights.early.empty()) weights.sent_early[t] = std::max(weights.sent_early[t], weights.sent_of[t]);
+    weights.sent_early[t] = std::max(weights.sent_early[t], weights.sent_of[t]);
   }
   return weights;
 }

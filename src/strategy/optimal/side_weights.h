@@ -38,7 +38,7 @@ class SideWeights {
   const Landmarks& landmarks_;
   const double overlap_;
   std::vector<bool> is_activation_;  // per tensor
-  ScheduleForm form_;
+  double before_ = 1, behind_ = 1;   // l
   double pace_ = 1;
 };
 

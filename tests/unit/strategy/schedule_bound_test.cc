@@ -5,16 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "schedule/schedule.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
-#include "strategy/optimal/bottlenecks.h"
+#include "strategy/optimal/aside.h"
+#include "strategy/optimal/beside.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/schedule_forms.h"
@@ -59,6 +65,53 @@ ListedGraph RandomChain(std::mt19937& random, int num_ops) {
   return graph;
 }
 
+// Layers forward and back, as a training step has them: of each what is written is read by the next one and, far
+// behind, by the gradient of its weight, which nothing else waits for. Now and then two ops read it, whose results
+// join.
+ListedGraph RandomStep(std::mt19937& random, int layers) {
+  const std::vector<std::string> product = {"S(0) B -> S(0)", "B S(1) -> S(1)", "S(1) S(0) -> P(sum)", "B B -> B"};
+  const std::vector<std::string> of_weight = {"S(0) S(0) -> P(sum)", "S(1) B -> S(0)", "B S(1) -> S(1)", "B B -> B"};
+  const std::vector<std::string> join = {"S(0) S(0) -> S(0)", "B B -> B", "S(1) S(1) -> S(1)"};
+  ListedGraph graph;
+  const auto add = [&](const std::string& name, const std::vector<std::string>& reads,
+                       const std::vector<std::string>& ways) {
+    graph.shapes[name] = {64, 64};
+    std::vector<std::string> some = SomeOf(ways, random);
+    if (some.size() > 2) some.resize(2);  // as every plan is looked at
+    graph.ops.push_back({StrCat("op_", name), reads, {name}, some});
+  };
+  graph.inputs = {"x0"};
+  graph.shapes["x0"] = {64, 64};
+  for (int l = 0; l < layers; ++l) {
+    const std::string w = StrCat("w", l), x = StrCat("x", l), y = StrCat("x", l + 1);
+    graph.parameters.push_back(w);
+    graph.shapes[w] = {64, 64};
+    if (random() % 2 == 0) {
+      add(StrCat("side", l), {x}, {"S(0) -> S(0)", "B -> B", "S(1) -> P(sum)"});
+      add(StrCat("main", l), {x, w}, product);
+      add(y, {StrCat("main", l), StrCat("side", l)}, join);
+    } else {
+      add(y, {x, w}, product);
+    }
+  }
+  std::string gradient = StrCat("x", layers);
+  for (int l = layers; l-- > 0;) {
+    const std::string w = StrCat("w", l);
+    const auto of_weights = [&] {
+      add(StrCat("d", w), {StrCat("x", l), gradient}, of_weight);
+      graph.outputs.push_back(StrCat("d", w));
+    };
+    const bool first = random() % 2 == 0;
+    if (first) of_weights();
+    const std::string next = StrCat("dx", l);
+    if (l > 0) add(next, {gradient, w}, product);
+    if (!first) of_weights();
+    gradient = next;
+  }
+  graph.policy = random() % 2 == 0 ? OutputPolicy::kWhole : OutputPolicy::kSharded;
+  return graph;
+}
+
 // On one axis, with compute and collectives of like size and the given overlap.
 ListedProblem MakeOverlapping(const ListedGraph& graph, double overlap, double launch = 2e-5) {
   ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
@@ -79,35 +132,40 @@ void ForEveryPlan(const ListedProblem& made, See see) {
                      [&](const Assignment& assignment) { see(PlanOf(made, assignment), assignment); });
 }
 
-std::vector<PriceWeights> WeightsOfForms(const Landmarks& landmarks, double overlap) {
-  std::vector<PriceWeights> weights;
-  for (const double before : {1.0, 0.5, 0.1}) {
-    for (const double behind : {1.0, 0.5, 0.1}) {
-      for (const bool waits : {false, true}) weights.push_back(WeightsOf(landmarks, overlap, {waits, before, behind}));
+std::vector<PriceWeights> WeightsOfForms(const Landmarks& landmarks, double overlap, std::mt19937& random) {
+  std::vector<PriceWeights> weights = {WeightsOf(landmarks, overlap, {.counts_local = true})};
+  for (int i = 0; i < 24; ++i) {
+    ScheduleForm form{.counts_local = i % 3 == 0};
+    for (std::array<double, 3>* const side : {&form.before, &form.behind}) {
+      for (double& weight : *side) weight = static_cast<double>(random() % 5) / 4;
     }
+    weights.push_back(WeightsOf(landmarks, overlap, form));
   }
   return weights;
 }
 
-// As a plan says, and, so that every place is looked at, with a turn anywhere.
+// As a plan says, and, so that every place is looked at, with a turn and ops in places anywhere.
 std::vector<PriceWeights> WeightsOfForms(const ListedProblem& made, const Plan& plan, double overlap,
                                          std::mt19937& random) {
   Landmarks landmarks = LandmarksFor(made.problem, plan);
-  std::vector<PriceWeights> weights = WeightsOfForms(landmarks, overlap);
-  landmarks.turn = TurnAt(made.problem, OpId(random() % made.problem.num_ops()));
-  for (PriceWeights& more : WeightsOfForms(landmarks, overlap)) weights.push_back(std::move(more));
+  std::vector<PriceWeights> weights = WeightsOfForms(landmarks, overlap, random);
+  for (OpPlace& place : landmarks.places) place = static_cast<OpPlace>(random() % 3);
+  landmarks = MakeLandmarks(BesideFinder(made.problem), landmarks.places,
+                            SidesOfTurn(made.problem, OpId(random() % made.problem.num_ops())));
+  for (PriceWeights& more : WeightsOfForms(landmarks, overlap, random)) weights.push_back(std::move(more));
   return weights;
 }
 
 constexpr double kOverlapsOfBounds[] = {1, 0.9, 0.5, 0};
 
-// No sum of weighted prices is above the schedule of the same plan, whose bottlenecks another plan has found.
+// No sum of weighted prices is above the schedule of the same plan, whose landmarks another plan has found.
 TEST(ScheduleBounds, FormsHoldForEachPlan) {
   std::mt19937 random(3);
   int waiting = 0, tight = 0, all = 0;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 600; ++i) {
     const double overlap = kOverlapsOfBounds[i % 4];
-    const ListedProblem made = MakeOverlapping(RandomChain(random, 8), overlap, 5e-6);
+    const ListedGraph graph = i % 3 == 0 ? RandomStep(random, 5) : RandomChain(random, 8);
+    const ListedProblem made = MakeOverlapping(graph, overlap, 5e-6);
     const auto draw = [&] {
       Assignment assignment = FirstAssignment(made.problem);
       for (size_t o = 0; o < made.problem.num_ops(); ++o)
@@ -133,13 +191,14 @@ TEST(ScheduleBounds, FormsHoldForEachPlan) {
   EXPECT_GT(tight, all / 5);
 }
 
-// The bound and the schedule found against those of all plans, with and without a memory limit.
-void CompareSchedules(int num_ops, int count, bool limited) {
+// The bound and, where `searched`, the schedule found against those of all plans, with and without a memory limit.
+void CompareSchedules(const std::function<ListedGraph(std::mt19937&)>& draw, int count, bool limited,
+                      bool searched = true) {
   std::mt19937 random(11);
   int reached = 0, proved = 0, shorter = 0, improvable = 0, all = 0;
   for (int i = 0; i < count; ++i) {
     const double overlap = kOverlapsOfBounds[i % 3];
-    const ListedProblem made = MakeOverlapping(RandomChain(random, num_ops), overlap);
+    const ListedProblem made = MakeOverlapping(draw(random), overlap);
     struct Point {
       double step;
       int64_t peak;
@@ -184,16 +243,21 @@ void CompareSchedules(int num_ops, int count, bool limited) {
     ++all;
   }
   EXPECT_GT(all, count * 2 / 3);
-  EXPECT_GT(reached, all * (limited ? 1 : 2) / 3);
   EXPECT_GT(proved, all / 4);
+  if (!searched) return;
+  EXPECT_GT(reached, all * (limited ? 1 : 2) / 3);
   if (!limited) {
     EXPECT_GT(improvable, 0);
     EXPECT_GE(shorter, improvable * 2 / 5);
   }
 }
 
-TEST(ScheduleBounds, HoldForAllPlans) { CompareSchedules(4, 60, false); }
-TEST(ScheduleBounds, HoldForAllPlansWithinALimit) { CompareSchedules(4, 30, true); }
+ListedGraph ShortChain(std::mt19937& random) { return RandomChain(random, 4); }
+ListedGraph ShortStep(std::mt19937& random) { return RandomStep(random, 2); }
+
+TEST(ScheduleBounds, HoldForAllPlans) { CompareSchedules(ShortChain, 60, false); }
+TEST(ScheduleBounds, HoldForAllPlansWithinALimit) { CompareSchedules(ShortChain, 30, true); }
+TEST(ScheduleBounds, HoldForAllPlansOfSteps) { CompareSchedules(ShortStep, 10, false, false); }
 
 // The least sum sends nothing. A reduction that eight ops beside it hide makes a step shorter: by a tenth, which is
 // taken; or by less than prices err, which is not worth what may come late.
@@ -230,9 +294,9 @@ TEST(ScheduleBounds, CollectivesComeWhereTheyShortenMuch) {
 // Weighted prices of the networks and of the bound without one, against the weighted sum over what a plan does.
 TEST(ScheduleBounds, WeightedNetworksPriceAsPlansDo) {
   std::mt19937 random(17);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 80; ++i) {
     const double overlap = kOverlapsOfBounds[i % 4];
-    const ListedProblem made = MakeOverlapping(RandomChain(random, 4), overlap);
+    const ListedProblem made = MakeOverlapping(i % 8 == 0 ? ShortStep(random) : ShortChain(random), overlap);
     const std::vector<PriceWeights> forms =
         WeightsOfForms(made, PlanOf(made, FirstAssignment(made.problem)), overlap, random);
     const PriceWeights& weights = forms[random() % forms.size()];
@@ -253,9 +317,19 @@ TEST(ScheduleBounds, WeightedNetworksPriceAsPlansDo) {
   }
 }
 
-// x - a - b - c - add - d, where add also reads a: nothing runs beside what is sent from c to add, or from add to d; b
-// and c run beside what is sent from a.
-TEST(Bottlenecks, AreWhereEverythingPasses) {
+std::vector<std::string> NamesOf(const ListedProblem& made, const std::function<bool(size_t)>& is_asked) {
+  std::vector<std::string> names;
+  for (size_t t = 0; t < made.graph->tensors.size(); ++t) {
+    if (is_asked(t)) names.push_back(made.graph->tensors[t].name);
+  }
+  return names;
+}
+
+OpKinds OneKind(size_t ops) { return {std::vector<uint8_t>(ops, 0), std::vector<uint8_t>(ops, 1)}; }
+
+// x - a - b - c - add - d, where add also reads a: nothing runs beside what is sent from c to add, from add to d, or
+// for b; b and c run beside what is sent from a for add alone.
+TEST(Beside, IsNothingWhereEverythingPasses) {
   ListedGraph graph;
   graph.inputs = {"x"};
   graph.parameters = {"w"};
@@ -267,23 +341,56 @@ TEST(Bottlenecks, AreWhereEverythingPasses) {
                {"d", {"s"}, {"d"}, {"B -> B"}}};
   graph.outputs = {"d"};
   const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
-  const Bottlenecks found = FindBottlenecks(made.problem, std::vector<double>(5, 1.0), {});
-  std::vector<std::string> names;
-  for (size_t t = 0; t < found.tensors.size(); ++t) {
-    if (found.tensors[t]) names.push_back(made.graph->tensors[t].name);
-  }
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("b", "c", "s"));
-  EXPECT_THAT(found.aside, ::testing::Each(false));
+  const Beside found = BesideFinder(made.problem).Find(OneKind(5));
+  EXPECT_THAT(NamesOf(made, [&](size_t t) { return found.any[t] == 0; }),
+              ::testing::UnorderedElementsAre("x", "b", "c", "s", "d"));
+  EXPECT_THAT(NamesOf(made, [&](size_t t) { return found.early[t] == 0; }),
+              ::testing::UnorderedElementsAre("x", "a", "b", "c", "s", "d"));
 }
 
-// A small op far ahead of its reader does not hide what passes between the two.
-TEST(Bottlenecks, SetSmallOpsAside) {
+// What is sent between gradients of activations has only gradients of weights beside it, those of weights everything.
+TEST(Beside, AreGradientsOfWeights) {
+  ListedGraph graph;
+  graph.inputs = {"g0"};
+  graph.shapes["g0"] = {64, 64};
+  constexpr size_t kLayers = 100;  // more ops pass by the end of the step than the finder has in view at once
+  std::vector<OpPlace> places;
+  for (size_t l = 0; l < kLayers; ++l) {
+    const std::string last = StrCat("g", l);
+    for (const std::string& name : {StrCat("dw", l), StrCat("g", l + 1)}) {
+      graph.shapes[name] = {64, 64};
+      graph.ops.push_back({StrCat("op_", name), {last}, {name}, {"B -> B"}});
+      places.push_back(name[0] == 'd' ? OpPlace::kAside : OpPlace::kChain);
+    }
+    graph.outputs.push_back(StrCat("dw", l));
+  }
+  for (size_t l = 0; l < kLayers; ++l) {  // updates at the end of the step
+    const std::string name = StrCat("new", l);
+    graph.shapes[name] = {64, 64};
+    graph.ops.push_back({StrCat("op_", name), {StrCat("dw", l)}, {name}, {"B -> B"}});
+    places.push_back(OpPlace::kAside);
+  }
+  const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
+  const Landmarks landmarks = MakeLandmarks(BesideFinder(made.problem), places, {});
+  const ScheduleForm form{.before = {1, 1, 0.25}, .behind = {1, 1, 0.25}};
+  const PriceWeights weights = WeightsOf(landmarks, 1, form);
+  for (size_t t = 0; t < made.graph->tensors.size(); ++t) {
+    const std::string& name = made.graph->tensors[t].name;
+
+    if (name[0] != 'g' || name == StrCat("g", kLayers)) continue;
+    EXPECT_EQ(weights.SentEarlyOf(TensorId(t)), 0.75) << name;
+    EXPECT_EQ(weights.SentOf(TensorId(t)), 0) << name;  // for the gradient of a weight alone
+  }
+}
+
+// A small op far ahead of its reader is set aside, and does not hide what passes between the two.
+TEST(PlacesOfOps, SetSmallOpsAside) {
   ListedGraph graph;
   graph.inputs = {"t0"};
   graph.shapes["t0"] = graph.shapes["table"] = {64, 64};
-  std::vector<double> seconds;
+  StreamSeconds seconds;
   graph.ops.push_back({"table", {"t0"}, {"table"}, {"B -> B"}});
-  seconds.push_back(1e-6);
+  seconds.ops.push_back(1e-6);
   constexpr int kOps = 60;
   for (int o = 0; o < kOps; ++o) {
     const std::string out = StrCat("t", o + 1);
@@ -293,17 +400,23 @@ TEST(Bottlenecks, SetSmallOpsAside) {
     } else {
       graph.ops.push_back({StrCat("op", o), {StrCat("t", o), "table"}, {out}, {"B B -> B"}});
     }
-    seconds.push_back(1);
+    seconds.ops.push_back(1);
   }
   const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
-  const Bottlenecks found = FindBottlenecks(made.problem, seconds, {});
-  EXPECT_TRUE(found.aside[0]);
-  EXPECT_EQ(std::ranges::count(found.aside, true), 1);
-  EXPECT_EQ(std::ranges::count(found.tensors, true), kOps - 1);
-  seconds[0] = 1;  // too much to be left out
-  const Bottlenecks none = FindBottlenecks(made.problem, seconds, {});
-  EXPECT_EQ(std::ranges::count(none.aside, true), 0);
-  EXPECT_EQ(std::ranges::count(none.tensors, true), 0);
+  seconds.tensors.resize(made.graph->tensors.size());
+  const auto bottlenecks = [&](const std::vector<OpPlace>& places) {
+    const Landmarks landmarks = MakeLandmarks(BesideFinder(made.problem), places, {});
+    return NamesOf(made, [&](size_t t) { return landmarks.IsBottleneck(TensorId(t)); }).size();
+  };
+  const std::vector<OpPlace> found = PlacesOfOps(made.problem, seconds, {});
+  EXPECT_EQ(found[0], OpPlace::kAside);
+  EXPECT_EQ(std::ranges::count(found, OpPlace::kChain), kOps);
+  EXPECT_GE(bottlenecks(found), kOps);
+  seconds.ops[0] = 1;  // too much to be left out
+  const std::vector<OpPlace> branch = PlacesOfOps(made.problem, seconds, {});
+  EXPECT_EQ(branch[0], OpPlace::kBranch);
+  EXPECT_LT(bottlenecks(branch), 4);
+  EXPECT_EQ(PlacesOfOps(made.problem, seconds, {.share = 1})[0], OpPlace::kAside);  // whatever it takes
 }
 
 }  // namespace
