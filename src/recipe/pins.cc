@@ -107,7 +107,11 @@ class PinMaker {
     const NdSbp* own = lies ? &*lies : nullptr;
     Pin(parameter.id, RecipeRole::kParameters, lies, own);
     const auto pin = [&](TensorId id, RecipeRole role) { Pin(id, role, Layout(id, role, &parameter, own), own); };
-    for (const TensorId state : parameter.states) pin(state, RecipeRole::kStates);
+    // The update reads states as they lie: to gather them for it, even hidden behind the forward pass, undoes the
+    // split.
+    for (const TensorId state : parameter.states) {
+      Pin(state, RecipeRole::kStates, Layout(state, RecipeRole::kStates, &parameter, own), own, "==");
+    }
     for (const TensorId id : parameter.refetched) PinWritten(id, RecipeRole::kRefetched, parameter, own);
     if (parameter.gradient.valid() && !PinWidened(parameter, own))
       PinWritten(parameter.gradient, RecipeRole::kReduced, parameter, own);
@@ -168,9 +172,10 @@ class PinMaker {
     return true;
   }
 
-  void Pin(TensorId id, RecipeRole role, const std::optional<NdSbp>& layout, const NdSbp* own) {
+  void Pin(TensorId id, RecipeRole role, const std::optional<NdSbp>& layout, const NdSbp* own,
+           std::string_view pin_operator = "=") {
     if (!layout) return;
-    pins_.emplace_back(StrCat(graph_.tensor(id).name, "=", ToString(*layout)), kFromRecipe);
+    pins_.emplace_back(StrCat(graph_.tensor(id).name, pin_operator, ToString(*layout)), kFromRecipe);
     Count(id, role, *layout, own);
   }
 
