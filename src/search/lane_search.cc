@@ -13,7 +13,7 @@
 namespace sbp {
 namespace {
 
-constexpr int32_t kSmall = 200, kSmallOfMemory = 120;       // nodes: there proofs are always tried
+constexpr int32_t kSmall = 200, kSmallOfMemory = 120;      // nodes: there proofs are always tried
 constexpr double kShareToFeasible = 0.8;                   // of the time
 constexpr double kShareToEliminate = 0.25;                 // of the time that is left, or of the effort
 constexpr int32_t kMostWidePause = 4;                      // rounds

@@ -190,7 +190,10 @@ class OverlapSearch {
     const bool brings_collectives = best_.schedule.summary.collectives == 0 && offered.schedule.summary.collectives > 0;
     if (brings_collectives && offered_step_ >= step() * (1 - kWorthCollectives)) return 0;
     least_ = std::min(least_, offered_step_);
-    if (offered_step_ >= step() * (1 - gain)) return 0;
+    // Of schedules that are alike, the one whose prices add up to less: it depends less on what is hidden.
+    const bool is_simpler = offered_step_ <= step() && gain <= kLeastShortening &&
+                            offered.plan.total.seconds() < best_.plan.total.seconds() * (1 - kLeastShortening);
+    if (offered_step_ >= step() * (1 - gain) && !is_simpler) return 0;
     best_ = std::move(offered);
     is_new_ = true;
     return 0;
