@@ -34,9 +34,11 @@ void LayoutNetworkBuilder::AddCuts(TensorId tensor) {
   const bool written_inside = problem_.IsInside(facts.producer, true, facts.producer_index);
   const auto found = shared_.find(tensor);
   const auto sharers = static_cast<uint32_t>(relaxed_ ? end - begin : 1);
+  const auto runs_of = [&](OpId op) { return static_cast<uint32_t>(problem_.runs.of(op)); };
   std::vector<uint32_t> key = {kCut,
                                problem_.class_of[facts.producer.index()],
                                result_.lists_.number(facts.producer),
+                               runs_of(facts.producer),
                                facts.producer_index,
                                TypeOf(tensor),
                                sharers,
@@ -63,6 +65,7 @@ void LayoutNetworkBuilder::AddCuts(TensorId tensor) {
     key.resize(prefix);
     key.push_back(problem_.class_of[use->op.index()]);
     key.push_back(result_.lists_.number(use->op));
+    key.push_back(runs_of(use->op));
     for (; next != end && next->op == use->op; ++next) key.push_back(next->operand);
     if (std::any_of(use, next, inside))
       AddEdge(from, LayoutNetwork::node_of(use->op), CutTable(tensor, writer, {use, next}, key));

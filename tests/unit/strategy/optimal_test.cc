@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "base/text.h"
 #include "boxing/op_seconds.h"
+#include "graph/builder.h"
+#include "rule/rule_set.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/layout_bound.h"
@@ -233,6 +236,54 @@ TEST(LayoutNetwork, PricesAsTheEvaluatorDoes) {
       EXPECT_EQ(again.ops[o].candidate, assignment.ops[o].candidate);
     }
   }
+}
+
+// Twice the same kernel group, once in each micro-batch and once in a step: what cuts it costs as often as it runs.
+TEST(LayoutNetwork, PricesCutsByHowOftenGroupsRun) {
+  const RuleSet rules = *RuleSet::Builtin();
+  GraphBuilder builder("sections");
+  const TensorType type{DType::kF32, {256, 256}};
+  builder.AddInput("x", type);
+  for (const char* name : {"sum", "w"}) builder.AddParameter(name, type);
+  builder.AddParameter("c", {DType::kF32, {}});
+  const auto add = [&](std::string_view op, const std::string& name, const std::vector<std::string>& reads) {
+    builder.AddOp(op, name, reads, {name});
+    builder.DescribeTensor(name, type);
+  };
+  const auto add_group = [&](const std::string& name, const std::string& reads) {
+    add("Mul", name + "/square", {reads, reads});
+    add("Sqrt", name + "/root", {name + "/square"});
+    add("Add", name + "/more", {name + "/root", "c"});
+    add("Div", name, {name + "/square", name + "/more"});
+  };
+  add_group("micro", "x");
+  add("Add", "next/sum", {"sum", "micro"});
+  add_group("next/w", "next/sum");
+  for (const char* name : {"sum", "w"}) {
+    builder.AddOutput(StrCat("next/", name));
+    builder.AddTie(StrCat("next/", name), name, std::string_view(name) == "sum");
+  }
+  builder.graph().micro_batches = 4;
+  const Graph graph = *builder.Build("sections");
+  const Result<Problem> made = BuildProblem(graph, rules, *ParseMesh("4"), *FindPreset("8xH100"), {});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(*made, {.relaxed = true});
+  ASSERT_TRUE(relaxed.ok());
+  std::mt19937 random(5);
+  int cut = 0;
+  for (int i = 0; i < 200; ++i) {
+    Assignment assignment = FirstAssignment(*made);
+    for (size_t o = 0; o < made->num_ops(); ++o) {
+      const std::span<const uint32_t> candidates = relaxed->candidates_of(OpId(o));
+      assignment.ops[o].candidate = candidates[random() % candidates.size()];
+    }
+    const Plan plan = EvaluatedPlan(*made, assignment);
+    cut += std::ranges::any_of(plan.transitions, [](const Transition& made) { return made.cut_seconds > 0; });
+    const Result<std::vector<int32_t>> choice = relaxed->Write(assignment);
+    ASSERT_TRUE(choice.ok()) << choice.status().message();
+    EXPECT_LE(Evaluate(relaxed->network(), *choice).value, plan.total.seconds() * (1 + 1e-9)) << "plan " << i;
+  }
+  EXPECT_GT(cut, 100);
 }
 
 // The bound over all candidates, and per candidate, against every assignment. It is exact where no tensor has three
