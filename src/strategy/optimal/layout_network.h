@@ -14,6 +14,7 @@
 // neither the written one nor the hub, the evaluator pays for it once and the network twice. The network is never below
 // the evaluator, and seldom above it. The relaxed network divides such prices by how many may share, and leaves hubs
 // out that are made without communication: it is never above the evaluator, so that its lower bound holds for plans.
+// Where an op's list of candidates was cut, that is so of the candidates that were cut off, too.
 #pragma once
 
 #include <cstdint>

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "boxing/op_seconds.h"
 #include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
@@ -59,6 +61,7 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
     tied_sources_.insert(tie.input);
     if (tie.restarts) accumulators_.insert(tie.input);
   }
+  FindUnlisted();
   SBP_RETURN_IF_ERROR(AddOps());
   for (size_t t = 0; t < graph.tensors.size(); ++t) PrepareTensor(TensorId(t));
   for (const Prepared& prepared : prepared_) AddTensorNode(prepared);
@@ -73,6 +76,22 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   return std::move(result_);
 }
 
+// A bound is to hold for plans of candidates that were cut off a list, too, which pins reach: the relaxed network takes
+// the least that any may take for such ops, and leaves out the tensors beside them.
+void LayoutNetworkBuilder::FindUnlisted() {
+  unlisted_.assign(problem_.graph->tensors.size(), false);
+  for (size_t o = 0; o < problem_.num_ops(); ++o) {
+    if (!IsUnlisted(OpId(o))) continue;
+    const std::span<const TensorId> read = problem_.operands(OpId(o));
+    const std::span<const TensorId> written = problem_.graph->ops[o].outputs;
+    for (const std::span<const TensorId> tensors : {read, written}) {
+      for (const TensorId tensor : tensors) {
+        if (tensor.valid()) unlisted_[tensor.index()] = true;
+      }
+    }
+  }
+}
+
 Status LayoutNetworkBuilder::AddOps() {
   if (lists_ != nullptr) {
     result_.lists_ = *lists_;
@@ -84,7 +103,8 @@ Status LayoutNetworkBuilder::AddOps() {
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
     const OpId op(o);
-    const bool ends = HasUnreadEnd(op);  // what that takes is not shared
+    const bool is_unlisted = IsUnlisted(op);
+    const bool ends = !is_unlisted && HasUnreadEnd(op);  // what that takes is not shared
     const double weight = weights_.OfOp(op);
     const std::tuple key(static_cast<uint32_t>(result_.lists_.number(op)), weight, int64_t{problem_.runs.of(op)});
     const auto row = row_of_list.find(key);
@@ -94,7 +114,7 @@ Status LayoutNetworkBuilder::AddOps() {
     }
     costs.clear();
     for (const uint32_t c : result_.lists_.of(op))
-      costs.push_back(weight == 0 ? 0 : weight * problem_.ComputeSeconds(op, c));
+      costs.push_back(weight == 0 ? 0 : weight * (is_unlisted ? LeastSeconds(op) : problem_.ComputeSeconds(op, c)));
     if (ends) AddEndsOfUnread(op, costs);
     for (double& cost : costs) cost = Finite(cost);
     const int32_t added = network_.AddCosts(costs);
@@ -102,6 +122,13 @@ Status LayoutNetworkBuilder::AddOps() {
     AddNode(added, o);
   }
   return OkStatus();
+}
+
+double LayoutNetworkBuilder::LeastSeconds(OpId op) const {
+  const OpClass& op_class = problem_.class_at(op);
+  const double once =
+      LeastOpSeconds(*op_class.list->instance, problem_.mesh, problem_.boxing->cluster(), problem_.FusionOf(op_class));
+  return once * static_cast<double>(problem_.runs.of(op));
 }
 
 std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const {
@@ -192,7 +219,8 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
     }
     readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));
   }
-  if (const auto tie = tied_input_.find(tensor); tie != tied_input_.end()) {
+  const auto tie = tied_input_.find(tensor);
+  if (tie != tied_input_.end() && !unlisted_[tie->second.index()]) {
     const Shared& source = shared_.at(tie->second);
     readers.push_back({source.node, {source.written}, RunsOfTie(tensor)});
   }
@@ -225,6 +253,7 @@ uint32_t LayoutNetworkBuilder::HubRuns(TensorId tensor) {
 // Sources, and whatever several read or, under a memory limit, one much later, are to have a node: which layouts play a
 // part.
 void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
+  if (unlisted_[tensor.index()]) return;
   const Tensor& facts = problem_.graph->tensor(tensor);
   const auto [begin, end] = problem_.uses.of(tensor);
   const auto tie = tied_input_.find(tensor);
@@ -332,6 +361,7 @@ const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row wr
 }
 
 void LayoutNetworkBuilder::Connect(TensorId tensor) {
+  if (unlisted_[tensor.index()]) return;
   const Tensor& facts = problem_.graph->tensor(tensor);
   const std::vector<Reader> readers = ReadersOf(tensor);
   const auto found = shared_.find(tensor);

@@ -107,6 +107,8 @@ class LayoutNetworkBuilder {
     int32_t form = -1;
   };
 
+  void FindUnlisted();
+  bool IsUnlisted(OpId op) const { return relaxed_ && lists_ == nullptr && problem_.candidates(op).truncated; }
   Status AddOps();
   void PrepareTensor(TensorId tensor);
   void AddTensorNode(const Prepared& prepared);
@@ -135,6 +137,7 @@ class LayoutNetworkBuilder {
   std::vector<Reader> ReadersOf(TensorId tensor);
   uint32_t HubRuns(TensorId tensor);
   uint32_t RunsOfTie(TensorId output) const;
+  double LeastSeconds(OpId op) const;
   std::vector<NdSbp> LayoutsOfSource(TensorId tensor) const;
   uint32_t TypeOf(TensorId tensor);
   Row RowOf(uint32_t type, std::vector<uint32_t> layouts);
@@ -178,6 +181,7 @@ class LayoutNetworkBuilder {
   std::deque<TypePrices> types_;
   std::unordered_map<TensorType, std::vector<std::pair<BoxingWeights, uint32_t>>> type_numbers_;
   std::vector<uint32_t> type_of_tensor_;
+  std::vector<bool> unlisted_;  // per tensor: an op that writes or reads it has candidates that its list lacks
   std::deque<LayoutRow> rows_;
   std::vector<std::vector<uint32_t>> distinct_;  // per row; empty: not asked yet
   std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_by_key_;

@@ -27,7 +27,7 @@ LayoutNetworkBuilder::CutEnd LayoutNetworkBuilder::CutEndOf(OpId op, Slot side, 
 // gives each its share.
 void LayoutNetworkBuilder::AddCuts(TensorId tensor) {
   const Tensor& facts = problem_.graph->tensor(tensor);
-  if (!facts.producer.valid()) return;
+  if (!facts.producer.valid() || unlisted_[tensor.index()]) return;
   const auto [begin, end] = problem_.uses.of(tensor);
   const auto inside = [&](const Use& use) { return problem_.IsInside(use.op, false, use.operand); };
   if (std::none_of(begin, end, inside)) return;

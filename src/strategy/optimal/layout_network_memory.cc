@@ -41,6 +41,7 @@ void LayoutNetworkBuilder::AddMemory() {
   const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
   std::vector<int64_t> change(problem_.num_ops() + 2, 0);  // of what is held whatever is chosen
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    if (unlisted_[t]) continue;
     const TensorId tensor(t);
     const Tensor& facts = graph.tensors[t];
     const int64_t first = std::min(held.firsts[t], held.lasts[t]), last = held.lasts[t];

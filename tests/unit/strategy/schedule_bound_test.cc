@@ -10,12 +10,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
+#include "problem/problem.h"
+#include "rule/candidates.h"
 #include "schedule/schedule.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
@@ -258,6 +261,36 @@ ListedGraph ShortStep(std::mt19937& random) { return RandomStep(random, 2); }
 TEST(ScheduleBounds, HoldForAllPlans) { CompareSchedules(ShortChain, 60, false); }
 TEST(ScheduleBounds, HoldForAllPlansWithinALimit) { CompareSchedules(ShortChain, 30, true); }
 TEST(ScheduleBounds, HoldForAllPlansOfSteps) { CompareSchedules(ShortStep, 10, false, false); }
+
+// Where lists were cut, bounds hold for the plans of what was cut off, too: pins reach them.
+TEST(ScheduleBounds, HoldForPlansBeyondCutLists) {
+  std::mt19937 random(23);
+  int beyond = 0, bounded = 0;
+  for (int i = 0; i < 40; ++i) {
+    ListedProblem made = MakeOverlapping(ShortChain(random), kOverlapsOfBounds[i % 3]);
+    double least = INFINITY, least_sum = INFINITY;
+    ForEveryPlan(made, [&](const Plan& plan, const Assignment&) {
+      least = std::min(least, MakeSchedule(plan).summary.step);
+      least_sum = std::min(least_sum, plan.total.seconds());
+    });
+    OpClass& op_class = made.problem.classes[random() % made.problem.classes.size()];
+    auto cut = std::make_shared<CandidateList>(*op_class.list);
+    cut->candidates.erase(cut->candidates.begin() + static_cast<int64_t>(random() % cut->candidates.size()));
+    cut->truncated = true;
+    op_class.list = std::move(cut);
+    IndexLayouts(op_class);
+    StrategyOptions options;
+    options.values["gap"] = 0.0;
+    const Result<Assignment> found = OptimalStrategy().solve(made.problem, options);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_LE(*found->schedule_bound_seconds, least * (1 + kRounding)) << "graph " << i;
+    EXPECT_LE(found->lower_bound_seconds, least_sum * (1 + kRounding)) << "graph " << i;
+    beyond += least < MakeSchedule(PlanOf(made, *found)).summary.step * (1 - kRounding);
+    bounded += *found->schedule_bound_seconds > 0.5 * least;
+  }
+  EXPECT_GT(beyond, 5);
+  EXPECT_GT(bounded, 20);
+}
 
 // The least sum sends nothing. A reduction that eight ops beside it hide makes a step shorter: by a tenth, which is
 // taken; or by less than prices err, which is not worth what may come late.
