@@ -190,8 +190,7 @@ Status Reducer::LoadTimeline() {
   if (!network_.usage_limit) return OkStatus();
   std::vector<int64_t> times;
   for (const CostNetwork::Node& node : network_.nodes) {
-    if (node.usages < 0 || node.begin == node.end) continue;
-    times.insert(times.end(), {node.begin, node.end});
+    if (node.usages >= 0 && node.begin != node.end) times.insert(times.end(), {node.begin, node.end});
   }
   for (const CostNetwork::Hold& hold : network_.further) times.insert(times.end(), {hold.begin, hold.end});
   std::sort(times.begin(), times.end());

@@ -46,7 +46,7 @@ constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRounds
 constexpr size_t kFewOpsOfRounds = 1500;
 constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something, ...
 constexpr double kFar = 0.04;              // ... unless its step is so much, a share, above the bound
-constexpr double kLeftToBound = 0.02;      // likewise: from there on better plans ask for another look at the bound
+constexpr double kGapsLeft = 2;            // by the gap that is good enough: above, better plans ask for a higher bound
 constexpr size_t kDearOpsOfRounds =
     1500;  // of so many, those by sides only where a round cannot look at all candidates
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
@@ -100,7 +100,7 @@ class OverlapSearch {
     if (may_gain() && !dear && (!many_ops || step() == bounded || IsFar())) SearchInRounds();
     share_of_time_ = 1;
     const double searched = step();
-    if (searched < bounded && searched - bound_ > kLeftToBound * searched)
+    if (searched < bounded && searched - bound_ > kGapsLeft * search_.gap * searched)
       RaiseBound(searches, gain_of_free);  // the new plans know other forms
     if (!many_ops && !dear && step() < searched && may_gain()) SearchInRounds();
     const double step = this->step();
