@@ -50,14 +50,13 @@ class ViewBuilder {
         most_(most),
         transitions_(plan),
         costs_(plan),
-        edges_(plan, HasBackward(plan.graph), options.notation) {
-    limit_ = 2 * (options.expand.empty() ? options.max_nodes : most);
-    view_.training = HasBackward(plan.graph);
-    side_ = FindSideTables(plan.graph);
-    side_inputs_ = FindSideInputs(plan.graph);
-  }
+        limit_(2 * (options.expand.empty() ? options.max_nodes : most)),
+        side_(FindSideTables(plan.graph)),
+        side_inputs_(FindSideInputs(plan.graph)),
+        edges_(plan, HasBackward(plan.graph), options.notation) {}
 
   View Build() {
+    view_.training = HasBackward(plan_.graph);
     WalkOutline();
     FindInnerTransitions();
     MakeSummaries();
@@ -465,7 +464,7 @@ class ViewBuilder {
   const size_t most_;  // ops and folded scopes, whatever is asked for
   const TransitionIndex transitions_;
   const StepCosts costs_;
-  size_t limit_ = 0;
+  const size_t limit_;
   View view_;
   std::vector<int32_t> node_of_op_;  // -1: in a folded copy
   std::vector<Closed> closed_;

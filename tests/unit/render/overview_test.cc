@@ -142,17 +142,32 @@ TEST(Overview, BackwardStandsBesideForward) {
   EXPECT_EQ(overview.rows[0].kept_bytes, 64);
 }
 
+// Ops in a row, each of which reads what the one before writes.
+class Chain {
+ public:
+  Chain() { builder_.AddInput(last_, type_); }
+  void Add(const std::string& op_type, const std::string& name, const std::string& scope) {
+    builder_.DescribeTensor(name, type_);
+    builder_.AddOp(op_type, name, {last_}, {name}, {}, scope);
+    last_ = name;
+  }
+  Plan Build() {
+    builder_.AddOutput(last_);
+    Plan plan;
+    plan.graph = builder_.Build("step").value();
+    return plan;
+  }
+
+ private:
+  GraphBuilder builder_{"step"};
+  const TensorType type_ = ParseTensorType("f32[4,4]").value();
+  std::string last_ = "x";
+};
+
 // Ops of one scope that are different rows: each has its own derivative.
 TEST(Overview, DerivativesStandBesideTheirOps) {
-  GraphBuilder builder("step");
-  const TensorType type = ParseTensorType("f32[4,4]").value();
-  builder.AddInput("x", type);
-  std::string last = "x";
-  const auto add = [&](const std::string& name, const std::string& scope) {
-    builder.DescribeTensor(name, type);
-    builder.AddOp("Relu", name, {last}, {name}, {}, scope);
-    last = name;
-  };
+  Chain chain;
+  const auto add = [&](const std::string& name, const std::string& scope) { chain.Add("Relu", name, scope); };
   add("early", "net");
   add("middle", "net/middle");
   add("middle2", "net/middle");
@@ -161,9 +176,7 @@ TEST(Overview, DerivativesStandBesideTheirOps) {
   for (const char* op : {"loss", "late", "middle", "early"}) {
     add(StrCat("backward/", op, "/d"), StrCat("backward/", op == std::string("middle") ? "net/middle" : "net"));
   }
-  builder.AddOutput(last);
-  Plan plan;
-  plan.graph = builder.Build("step").value();
+  const Plan plan = chain.Build();
   const Overview overview = Look(plan, {.expand = {"forward/net"}});
   ASSERT_GE(overview.rows.size(), 3u);
   for (const OverviewRow& row : overview.rows) EXPECT_EQ(row.backward.ops, 1u) << row.title;
@@ -171,14 +184,9 @@ TEST(Overview, DerivativesStandBesideTheirOps) {
 
 // What is computed again stands beside what it is, and so does the derivative of it.
 TEST(Overview, WhatIsComputedAgainStandsBesideItsOp) {
-  GraphBuilder builder("step");
-  const TensorType type = ParseTensorType("f32[4,4]").value();
-  builder.AddInput("x", type);
-  std::string last = "x";
+  Chain chain;
   const auto add = [&](const std::string& name, const std::string& scope) {
-    builder.DescribeTensor(name, type);
-    builder.AddOp(name == "second" ? "Tanh" : "Relu", name, {last}, {name}, {}, scope);
-    last = name;
+    chain.Add(name == "second" ? "Tanh" : "Relu", name, scope);
   };
   add("first", "net/first");
   add("second", "net/second");
@@ -187,9 +195,7 @@ TEST(Overview, WhatIsComputedAgainStandsBesideItsOp) {
   add("again/first", "backward/again/net/first");
   add("again/joined", "backward/again/net/second");  // no op of the forward pass has its name, but its scope
   add("backward/again/first/d", "backward/net/first");
-  builder.AddOutput(last);
-  Plan plan;
-  plan.graph = builder.Build("step").value();
+  const Plan plan = chain.Build();
   const Overview overview = Look(plan, {.expand = {"forward/net"}});
   ASSERT_THAT(RowTitles(overview), ElementsAre("net/first", "net/second", "loss"));
   EXPECT_EQ(overview.rows[0].backward.ops, 2u);
