@@ -9,7 +9,7 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kSpread = 2;
+constexpr size_t kSpread = 2;  // lines that are read so often, on average, stay a table
 
 enum Operation : int32_t { kSelect, kTranspose, kSum, kMinSum };
 

@@ -91,7 +91,7 @@ inline double WeightedTotal(const Plan& plan, const PriceWeights& weights) { ret
 
 constexpr size_t kKindsOfStep = 9;  // sides, each with three places
 
-// What the forms say of one plan: concave in its l and m.
+// What the forms say of one plan: concave in what ops weigh.
 class FormsOfPlan {
  public:
   FormsOfPlan(const PlanSums& sums, const Landmarks& landmarks, double overlap);
