@@ -1,7 +1,9 @@
 """Faults over MPI: exit codes, messages and time. Arguments: the launch command, the program."""
 import concurrent.futures
+import os
 import subprocess
 import sys
+import tempfile
 import time
 
 COMMAND = sys.argv[1:]
@@ -19,16 +21,19 @@ ROWS = [
 def failures_of(row):
     fault, good, texts, seconds = row
     start = time.monotonic()
-    try:
-        run = subprocess.run([*COMMAND, fault], capture_output=True, text=True, timeout=60)
-    except subprocess.TimeoutExpired:
-        return [f"{fault}: hangs"]
+    # No folder and no input in common: launchers that start and end at once have got in each other's way.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            run = subprocess.run([*COMMAND, fault], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                                 env={**os.environ, "TMPDIR": folder})
+        except subprocess.TimeoutExpired:
+            return [f"{fault}: hangs"]
     took = time.monotonic() - start
     output = run.stdout + run.stderr
     print(f"{fault}: exit {run.returncode} after {took:.1f} s")
     failures = []
     if (run.returncode == 0) != good:
-        failures.append(f"{fault}: exit code {run.returncode}")
+        failures.append(f"{fault}: exit code {run.returncode}, with:\n{output}")
     if took > seconds:
         failures.append(f"{fault}: took {took:.1f} s")
     return failures + [f"{fault}: no {text!r} in:\n{output}" for text in texts if text not in output]
