@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,7 +47,9 @@ constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRounds
 constexpr size_t kFewOpsOfRounds = 1500;
 constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something, ...
 constexpr double kFar = 0.04;              // ... unless its step is so much, a share, above the bound
-constexpr double kGapsLeft = 2;            // by the gap that is good enough: above, better plans ask for a higher bound
+// By the gap that is good enough: above, better plans ask for a higher bound; below, a round without gain is the last.
+constexpr double kGapsLeft = 2;
+constexpr int kMostTries = std::numeric_limits<int>::max();  // of the schedule bound: as many as it thinks fit
 constexpr size_t kDearOpsOfRounds =
     1500;  // of so many, those by sides only where a round cannot look at all candidates
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
@@ -94,14 +97,16 @@ class OverlapSearch {
     if (searches && others.uniform != nullptr) Offer(*others.uniform, -search_.uniform);
     if (searches && others.earlier != nullptr) Offer(*others.earlier, gain_of_free);
     share_of_time_ = kTimeOfRounds;
-    RaiseBound(searches, gain_of_free);
+    // Under a limit forms are dear, and better plans will tell which are worth a look.
+    const bool briefly = presses_ && searches && problem_.num_ops() >= kFewOpsOfRounds;
+    RaiseBound(searches, gain_of_free, briefly ? 1 : kMostTries);
     const double bounded = step();
     if (may_gain()) SearchBySides(dear ? 1 : kRoundsWithoutGain);
     if (may_gain() && !dear && (!many_ops || step() == bounded || IsFar())) SearchInRounds();
     share_of_time_ = 1;
     const double searched = step();
-    if (searched < bounded && searched - bound_ > kGapsLeft * search_.gap * searched)
-      RaiseBound(searches, gain_of_free);  // the new plans know other forms
+    if (searched < bounded && !IsNearly())
+      RaiseBound(searches, gain_of_free, kMostTries);  // the new plans know other forms
     if (!many_ops && !dear && step() < searched && may_gain()) SearchInRounds();
     const double step = this->step();
     Assignment result = std::move(best_.assignment);
@@ -135,6 +140,8 @@ class OverlapSearch {
            static_cast<double>(plan.memory.peak_bytes) <= kRoomLeft * static_cast<double>(*options_.memory_limit);
   }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
+  bool IsNearly() const { return step() - bound_ <= kGapsLeft * search_.gap * step(); }
+  bool EndsSoon() const { return problem_.num_ops() >= kFewOpsOfRounds && IsNearly(); }
   bool IsFar() const { return step() - bound_ > kFar * step(); }
 
   // Can a round look at all candidates?
@@ -152,7 +159,7 @@ class OverlapSearch {
   }
 
   // By a part of the effort; plans that it meets are offered.
-  void RaiseBound(bool offers, double gain) {
+  void RaiseBound(bool offers, double gain, int most_tries) {
     if (IsLate()) return;
     StrategyOptions search = options_;
     if (!presses_) search.memory_limit.reset();
@@ -162,6 +169,7 @@ class OverlapSearch {
                                                 .step = step(),
                                                 .sum_bound = sum_bound_,
                                                 .start = &best_.assignment,
+                                                .most_tries = most_tries,
                                                 .forms = &*forms_,
                                                 .tried = &tried_forms_[presses_]},
                                                search);
@@ -214,7 +222,9 @@ class OverlapSearch {
     sides.Move(best_.plan, best_.schedule);
     Assignment before;
     int last_gain = -1;
-    for (int round = 0; round < std::min(kRoundsOfSides, last_gain + 1 + without_gain); ++round) {
+    // On large graphs each round is dear: two to begin with, then as long as each gains.
+    const int after_gain = problem_.num_ops() >= kManyOpsOfRounds ? 1 : without_gain;
+    for (int round = 0; round < std::min(kRoundsOfSides, std::max(without_gain, last_gain + 1 + after_gain)); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = SolveWithin(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
       if (!found) return;
@@ -243,14 +253,15 @@ class OverlapSearch {
     BeginRounds();
     Learn(best_);
     Assignment before;
-    const int without_gain = problem_.num_ops() < kFewOpsOfRounds ? kRoundsOfFewOps : kRoundsWithoutGain;
+    const size_t ops = problem_.num_ops();
+    const int without_gain = ops < kFewOpsOfRounds ? kRoundsOfFewOps : ops < kManyOpsOfRounds ? kRoundsWithoutGain : 1;
     int last_gain = -1;
-    for (int round = 0; round < std::min(kRounds, last_gain + 1 + without_gain); ++round) {
+    for (int round = 0; round < std::min(kRounds, last_gain + 1 + (EndsSoon() ? 1 : without_gain)); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = SolveWithin(Weights());
       if (!found) return;
       if (SameChoices(*found, before)) {
-        if (std::exchange(hopes_, true)) return;
+        if (EndsSoon() || std::exchange(hopes_, true)) return;
         for (std::optional<double>& added : added_) {
           if (added) *added *= kHopes;
         }

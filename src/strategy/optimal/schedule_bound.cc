@@ -60,7 +60,7 @@ class Bounder {
   ScheduleBound Run() {
     found_.seconds = BoundBySums(problem_, options_.sum_bound);
     const bool few_ops = problem_.num_ops() < kFewOpsToBound;
-    const int tries = few_ops ? kTriesOfFewOps : kTries;
+    const int tries = std::min(options_.most_tries, few_ops ? kTriesOfFewOps : kTries);
     const double worth_of_open = few_ops ? 0 : problem_.num_ops() < kManyOpsToBound ? kWorthOfOpen : kWorthOfOpenOfMany;
     std::set<ScheduleForm> none;
     std::set<ScheduleForm>& tried = options_.tried != nullptr ? *options_.tried : none;

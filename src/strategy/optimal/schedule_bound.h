@@ -7,6 +7,7 @@
 // greatest.
 #pragma once
 
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -19,12 +20,13 @@ namespace sbp {
 
 // Where a bound is looked for, and what ends that.
 struct ScheduleBoundOptions {
-  double effort = 1;                  // amount of work, about seconds of one processor
-  double gap = 0;                     // stop once the bound is within this share of `step`
-  double step = 0;                    // of the best schedule known
-  double sum_bound = 0;               // no plan's prices add up to less
-  const Assignment* start = nullptr;  // and its choices
-  const KnownForms* forms = nullptr;  // of plans of the problem; null: of the known plan alone
+  double effort = 1;                                 // amount of work, about seconds of one processor
+  double gap = 0;                                    // stop once the bound is within this share of `step`
+  double step = 0;                                   // of the best schedule known
+  double sum_bound = 0;                              // no plan's prices add up to less
+  const Assignment* start = nullptr;                 // and its choices
+  int most_tries = std::numeric_limits<int>::max();  // forms to look at, where that is less than it thinks fit
+  const KnownForms* forms = nullptr;                 // of plans of the problem; null: of the known plan alone
   // Tried before, of the same problem and limit: not worth another look. Those tried now are added. Null: none.
   std::set<ScheduleForm>* tried = nullptr;
 };
