@@ -38,7 +38,7 @@ bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || s
 class Chooser {
  public:
   Chooser(const std::vector<Mesh>& meshes, const RequestOnMesh& request_on, const MeshSearchOptions& options)
-      : request_on_(request_on), options_(options) {
+      : request_on_(request_on), options_(options), planned_cutoff_(options.known_seconds.value_or(kInfinite)) {
     for (const Mesh& mesh : meshes) rows_.push_back({.trial = {.mesh = mesh}});
   }
 
@@ -52,6 +52,7 @@ class Chooser {
     for (Wave wave = NextWave(); !wave.plans.empty() || !wave.bounds.empty(); wave = NextWave()) {
       SBP_RETURN_IF_ERROR(Do(wave));
     }
+    if (planned_.empty() && HasNoneBetter()) return Finish();
     if (planned_.empty()) SBP_RETURN_IF_ERROR(PlanNearest());
     if (planned_.empty()) return NothingFits();
     SBP_RETURN_IF_ERROR(BoundBest());
@@ -113,7 +114,8 @@ class Chooser {
       if (row.look) work += static_cast<double>(row.look->work);
     }
     is_long_ = work > kMostWork;
-    return measure_ == StepMeasure::kSchedule && (!is_long_ || options_.target_step) ? BoundAll() : OkStatus();
+    const bool decides = options_.target_step || options_.known_seconds;
+    return measure_ == StepMeasure::kSchedule && (!is_long_ || decides) ? BoundAll() : OkStatus();
   }
 
   // Where planning is short, or bounds decide whether there is anything to plan.
@@ -121,7 +123,10 @@ class Chooser {
     Wave wave;
     for (size_t i = 0; i < rows_.size(); ++i) {
       const std::optional<Look>& look = rows_[i].look;
-      if (look && !look->proved_too_large && !look->is_schedule_bound_final) wave.bounds.push_back(i);
+      if (!look || look->proved_too_large || look->is_schedule_bound_final) continue;
+      if (options_.known_seconds && IsExcluded(rows_[i])) continue;
+      if (is_long_ && !options_.target_step && IsPressed(rows_[i])) continue;  // it would take as long as a plan
+      wave.bounds.push_back(i);
     }
     return Do(wave);
   }
@@ -142,6 +147,7 @@ class Chooser {
                                  .schedules = measure_ == StepMeasure::kSchedule,
                                  .enough = options_.target_step ? kInfinite : Cutoff(false, coarser_rows),
                                  .gap = gap_,
+                                 .known_seconds = options_.known_seconds,
                                  .cancelled = options_.cancelled};
     Result<Look> look = request.ok() ? LookAt(*std::move(request), options) : Result<Look>(request.status());
     if (look.ok()) {
@@ -151,16 +157,18 @@ class Chooser {
     }
   }
 
-  // What the `keep`-th best plan costs: of those planned, or of all that are known of the first so many rows.
+  // What the `keep`-th best plan costs: of those planned, or of all that are known of the first so many rows. No more
+  // than the one from elsewhere.
   double Cutoff(bool planned_only, size_t rows) const {
     std::vector<double> seconds;
     for (const Row& row : std::span(rows_).first(rows)) {
       if (planned_only && row.trial.outcome != MeshOutcome::kPlanned) continue;
       if (const double price = PriceOf(row); price < kInfinite) seconds.push_back(price);
     }
-    if (seconds.size() < options_.keep) return kInfinite;
+    const double elsewhere = options_.known_seconds.value_or(kInfinite);
+    if (seconds.size() < options_.keep) return elsewhere;
     std::ranges::nth_element(seconds, seconds.begin() + static_cast<ptrdiff_t>(options_.keep) - 1);
-    return seconds[options_.keep - 1];
+    return std::min(elsewhere, seconds[options_.keep - 1]);
   }
   double PriceOf(const Row& row) const {
     if (row.trial.outcome == MeshOutcome::kPlanned) return row.trial.StepSeconds(measure_);
@@ -349,6 +357,14 @@ class Chooser {
     return fastest;
   }
 
+  // Than the plan from elsewhere, on any mesh: that is proved.
+  bool HasNoneBetter() const {
+    const Row* fastest = FastestOfBounds();
+    const auto is_planned = [](const Row& row) { return row.is_planned; };
+    return options_.known_seconds && fastest != nullptr && IsExcluded(*fastest) &&
+           std::ranges::none_of(rows_, is_planned);
+  }
+
   // The mesh on which a plan needs the least memory, as far as the looks tell.
   std::optional<size_t> NearestRow() const {
     std::optional<size_t> nearest;
@@ -445,7 +461,8 @@ class Chooser {
                         planned ? trial.StepSeconds(measure_) : trial.StepBound(measure_).value_or(0));
     });
     for (auto& [number, plan] : planned_) choice.plans.push_back(std::move(plan));
-    if (Cancelled()) choice.plans.front().warnings.push_back("interrupted: meshes that were left were only looked at");
+    if (Cancelled() && !choice.plans.empty())
+      choice.plans.front().warnings.push_back("interrupted: meshes that were left were only looked at");
     choice.kept = std::min(options_.keep, choice.plans.size());
     choice.bound_seconds = LeastBound(choice.trials, StepMeasure::kSum);
     choice.schedule_bound_seconds = LeastBound(choice.trials, StepMeasure::kSchedule);
@@ -458,7 +475,7 @@ class Chooser {
   bool searches_ = false, is_long_ = false;
   StepMeasure measure_ = StepMeasure::kSum;
   double effort_ = 1, gap_ = 0;
-  double planned_cutoff_ = kInfinite, known_cutoff_ = kInfinite;  // before the last wave
+  double planned_cutoff_, known_cutoff_ = kInfinite;  // before the last wave
   std::optional<int64_t> memory_limit_;
   double work_ = 0;
   std::vector<std::pair<size_t, Plan>> planned_;  // row and plan, the best first: as many as are kept, and one more

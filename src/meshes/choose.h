@@ -48,6 +48,9 @@ struct MeshSearchOptions {
   bool refines = false;
   // Seconds that a step should take at most: meshes that may have such a plan are planned until one has, others not.
   std::optional<double> target_step;
+  // Of a plan that is known from elsewhere, of one that is kept alone: as if it were planned first, meshes are left out
+  // that have nothing better by more than the gap. Where none has, there are no plans in the answer.
+  std::optional<double> known_seconds;
   // Where nothing fits, is the nearest mesh planned for what holds its memory? Else the error is a proof where there is
   // one, which is quick.
   bool explains = true;

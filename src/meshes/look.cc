@@ -52,6 +52,7 @@ class Looker {
     if (look_.is_large) {
       BoundLarge(all, options);
     } else {
+      if (options.known_seconds) cutoff_ = SumFor(*options.known_seconds * (1 - options.gap), options.schedules);
       SBP_RETURN_IF_ERROR(Relax());
     }
     if (options.schedules && !look_.proved_too_large) SBP_RETURN_IF_ERROR(LookAtSchedules());
@@ -143,6 +144,7 @@ class Looker {
     options.threads = 1;
     options.gap = kGap;
     options.stop = cancelled_;
+    options.cutoff = cutoff_;
     if (limit) options.patience = kPatience;
     const SolveResult solved = Solve(relaxed.network(), options);
     look_.proved_too_large = limit && solved.proved_infeasible;
@@ -152,6 +154,16 @@ class Looker {
     Assignment assignment;
     relaxed.Read(solved.choice, assignment);
     return Offer(assignment);
+  }
+
+  // The bound of sums from which on no step is shorter than `seconds`; of schedules by BoundBySums, whose two forms are
+  // linear in it.
+  double SumFor(double seconds, bool schedules) const {
+    if (!schedules) return seconds;
+    const double overlap = problem_.boxing->cluster().device.overlap.value;
+    const double alike = seconds * (1 + overlap);
+    const double other = overlap < 1 ? (seconds - BoundBySums(problem_, 0)) / (1 - overlap) : alike;
+    return std::min(alike, other) * (1 + kRounding);
   }
 
   // Of the plan known, and the bound: where the network is too large for one, what is computed at least is one of
@@ -211,8 +223,9 @@ class Looker {
   const std::function<bool()>& cancelled_;
   std::optional<int64_t> limit_;
   Look look_;
-  Assignment assignment_;  // look_.known's
-  int64_t excess_ = 0;     // of look_.known, above the limit
+  Assignment assignment_;                                    // look_.known's
+  int64_t excess_ = 0;                                       // of look_.known, above the limit
+  double cutoff_ = std::numeric_limits<double>::infinity();  // of sums: from such a bound on, nothing here is of use
 };
 
 Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest request, const std::function<bool()>& cancelled) {

@@ -39,6 +39,8 @@ struct LookOptions {
   bool schedules = false;  // also what is known of schedules without a search: their bound follows from that of sums
   double enough = std::numeric_limits<double>::infinity();  // seconds, by schedules or by sums
   double gap = 0;
+  // Of a plan from elsewhere: bounds go no further than is needed to see that none here is better by more than the gap.
+  std::optional<double> known_seconds;
   std::function<bool()> cancelled;
 };
 Result<Look> LookAt(PlanRequest request, const LookOptions& options);

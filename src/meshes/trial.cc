@@ -1,6 +1,7 @@
 #include "meshes/trial.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "meshes/look.h"
 #include "schedule/measure.h"
@@ -33,7 +34,8 @@ void Describe(const Look* look, Plan& plan, MeshTrial& trial) {
 }
 
 std::optional<double> LeastBound(const std::vector<MeshTrial>& trials, StepMeasure measure) {
-  double least = trials.front().StepSeconds(measure);
+  const bool has_plan = trials.front().outcome == MeshOutcome::kPlanned;
+  double least = has_plan ? trials.front().StepSeconds(measure) : std::numeric_limits<double>::infinity();
   for (const MeshTrial& trial : trials) {
     if (trial.outcome >= MeshOutcome::kTooLarge) continue;
     const std::optional<double> bound = trial.StepBound(measure);

@@ -227,6 +227,30 @@ TEST_F(ChooseMeshTest, ATargetIsKeptToWhereAnyMeshCan) {
   EXPECT_THAT(missed.status().message(), testing::StartsWith("no step takes less than "));
 }
 
+// By sums and by schedules: a plan from elsewhere that is better than all leaves nothing to plan, with bounds that show
+// it; one that is dearer than the best changes nothing.
+TEST_F(ChooseMeshTest, OnlyWhatIsBetterThanAPlanFromElsewhereIsPlanned) {
+  for (const std::string objective : {"sum", "schedule"}) {
+    const Case c{.graph = Blocks(64, 4096, 16384, 1, 2), .cluster = "8xH100", .devices = 8, .objective = objective};
+    const Result<MeshChoice> free = Choose(c);
+    ASSERT_TRUE(free.ok());
+    const double best = StepSeconds(free->plans.front(), free->measure);
+    const double known = 0.9 * *free->StepBound();
+    const Result<MeshChoice> none = Choose(c, {.known_seconds = known});
+    ASSERT_TRUE(none.ok()) << none.status().message();
+    EXPECT_TRUE(none->plans.empty());
+    EXPECT_EQ(none->trials.size(), free->trials.size());
+    ASSERT_TRUE(none->StepBound());
+    EXPECT_GE(*none->StepBound(), known);
+    EXPECT_LE(*none->StepBound(), best);
+    for (const MeshTrial& trial : none->trials) EXPECT_EQ(trial.outcome, MeshOutcome::kPruned);
+    const Result<MeshChoice> better = Choose(c, {.known_seconds = 1.1 * best});
+    ASSERT_TRUE(better.ok()) << better.status().message();
+    ASSERT_FALSE(better->plans.empty());
+    EXPECT_DOUBLE_EQ(StepSeconds(better->plans.front(), better->measure), best);
+  }
+}
+
 TEST_F(ChooseMeshTest, KeepsAsManyAsAreAskedFor) {
   const Case c{.graph = Blocks(64, 4096, 16384, 1), .cluster = "8xH100", .devices = 8};
   std::vector<double> prices;
