@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,12 +37,14 @@ namespace {
 constexpr int kMostTop = 16;
 
 Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags, const MeshSearch& search,
-                          const RuleSet& rules, bool explains, bool plans_pressed = true) {
+                          const RuleSet& rules, bool explains, bool plans_pressed = true,
+                          std::optional<double> known_seconds = std::nullopt) {
   SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(planning));
   MeshSearchOptions options;
   options.keep = flags.top;
   options.explains = explains;
   options.plans_pressed = plans_pressed;
+  options.known_seconds = known_seconds;
   const auto threads = planning.strategy_options.find("threads");
   if (threads != planning.strategy_options.end())
     options.threads = static_cast<int>(std::get<int64_t>(threads->second));
@@ -56,16 +59,18 @@ Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags,
 Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
   std::map<std::string, MeshChoice> chosen;
   std::vector<std::shared_ptr<const Plan>> best;
-  const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
+  const PlanWithRemat plan = [&](const std::string& remat, std::optional<double> known) -> Result<std::optional<Plan>> {
     PlanningFlags own = planning;
     own.request.remat = remat;
     MeshSearch search = flags.search;
     if (remat.find(':') != std::string::npos && !search.fit) search.among = best;
     const bool is_first = remat == AllRematPolicies().front().name, is_last = remat == AllRematPolicies().back().name;
-    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last, !is_first));
+    if (search.fit || flags.top > 1) known.reset();  // of the same devices, and of all plans that are kept
+    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last, !is_first, known));
     NoteChoice(StrCat("--remat ", remat, ": ", SumUpMeshes(found)));
     for (const Plan& kept : found.plans) best.push_back(std::make_shared<const Plan>(kept));
-    Plan first = found.plans.front();
+    if (found.plans.empty()) return std::optional<Plan>();
+    std::optional<Plan> first = found.plans.front();
     chosen.insert_or_assign(remat, std::move(found));
     return first;
   };

@@ -462,9 +462,10 @@ Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules,
     }
     return Dump(next->graph);
   };
-  const PlanWithRemat plan = [&](const std::string& remat) {
+  const PlanWithRemat plan = [&](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
     next->strategy.explains = remat == AllRematPolicies().back().name;
-    return PlanObserved(*std::move(next), own, timings);
+    SBP_ASSIGN_OR_RETURN(Plan made, PlanObserved(*std::move(next), own, timings));
+    return std::optional(std::move(made));
   };
   SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan, graph));
   Note(ToString(choice));

@@ -53,7 +53,7 @@ class Chooser {
         if (middle_fits && best_seconds_ >= before * (1 - kLittle)) break;  // half of what is left gains less
       }
     }
-    if (corner + 1 < corners && !HasRoom()) SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_).status());
+    if (corner + 1 < corners && !HasRoom()) SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_, best_seconds_).status());
     return std::move(*best_);
   }
 
@@ -67,32 +67,31 @@ class Chooser {
   // A mix that computes less again saves no more than what is computed again now.
   bool MayGain() const { return SumAgain(best_->plan).seconds > kLittle * best_seconds_; }
 
-  Result<bool> Try(int64_t at) {
+  // Does a plan fit? With `known`: one that is better.
+  Result<bool> Try(int64_t at, std::optional<double> known = std::nullopt) {
     RematTrial trial{.remat = MixAt(at, layers_)};
     if (graph_) {
       SBP_ASSIGN_OR_RETURN(const std::string graph, graph_(trial.remat));
-      const auto [known, is_new] = trial_of_.try_emplace(graph, tried_.size());
+      const auto [entry, is_new] = trial_of_.try_emplace(graph, tried_.size());
       if (!is_new) {
-        const RematTrial& before = tried_[known->second];
+        const RematTrial& before = tried_[entry->second];
         trial = {.remat = trial.remat, .fits = before.fits, .seconds = before.seconds, .same_as = before.remat};
         tried_.push_back(trial);
         if (best_) best_->tried = tried_;
         return trial.fits;
       }
     }
-    Result<Plan> made = plan_(trial.remat);
+    Result<std::optional<Plan>> made = plan_(trial.remat, known);
     if (!made.ok() && made.status().code() != Code::kNoPlan) return made.status();
-    if (made.ok()) {
-      trial.fits = true;
-      trial.seconds = StepSeconds(*made, MeasureOf(*made));
-    } else {
-      failure_ = made.status();
-    }
+    trial.is_no_better = made.ok() && !*made;
+    trial.fits = made.ok() && *made;
+    if (trial.fits) trial.seconds = StepSeconds(**made, MeasureOf(**made));
+    if (!made.ok()) failure_ = made.status();
     tried_.push_back(trial);
-    const bool is_better = made.ok() && (!best_ || trial.seconds < best_seconds_);
+    const bool is_better = trial.fits && (!best_ || trial.seconds < best_seconds_);
     if (is_better) {
       best_seconds_ = trial.seconds;
-      best_ = RematChoice{trial.remat, *std::move(made), {}};
+      best_ = RematChoice{trial.remat, **std::move(made), {}};
     }
     if (best_) best_->tried = tried_;
     return trial.fits;
@@ -119,10 +118,11 @@ std::string ToString(const RematChoice& choice) {
   size_t num_plans = 0;
   for (const RematTrial& trial : choice.tried) {
     const bool is_same = !trial.same_as.empty();
-    trials.push_back(StrCat(trial.remat, is_same      ? StrCat(" makes the same graph as ", trial.same_as)
-                                         : trial.fits ? StrCat(" ", FormatSeconds(trial.seconds))
-                                                      : ": no plan was found that fits"));
-    num_plans += is_same ? 0 : 1;
+    trials.push_back(StrCat(trial.remat, is_same              ? StrCat(" makes the same graph as ", trial.same_as)
+                                         : trial.fits         ? StrCat(" ", FormatSeconds(trial.seconds))
+                                         : trial.is_no_better ? ": no plan is better"
+                                                              : ": no plan was found that fits"));
+    num_plans += is_same || trial.is_no_better ? 0 : 1;
   }
   return StrCat("--remat ", choice.remat, ", of ", num_plans, " plans: ", Join(trials, "; "));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ namespace sbp {
 struct RematTrial {
   std::string remat;  // as ParseRemat takes it (remat/policy.h)
   bool fits = false;
-  double seconds = 0;   // of a step, where it fits, by the measure of plans (schedule/measure.h)
-  std::string same_as;  // an earlier mix that makes the same graph, so that this one was not planned; "": none
+  double seconds = 0;         // of a step, where it fits, by the measure of plans (schedule/measure.h)
+  bool is_no_better = false;  // no plan with it is better than the best one before: that is proved, so none was made
+  std::string same_as;        // an earlier mix that makes the same graph, so that this one was not planned; "": none
 };
 
 struct RematChoice {
@@ -25,8 +27,10 @@ struct RematChoice {
   std::vector<RematTrial> tried;  // in their order
 };
 
-// Plans the step with a mix, within its memory limit; where nothing fits, an error of kNoPlan.
-using PlanWithRemat = std::function<Result<Plan>(const std::string& remat)>;
+// Plans the step with a mix, within its memory limit; where nothing fits, an error of kNoPlan. `known`: seconds of a
+// plan with another mix, where only a better one is of use. Nothing: it is proved that none is, by more than the gap
+// that is good enough.
+using PlanWithRemat = std::function<Result<std::optional<Plan>>(const std::string& remat, std::optional<double> known)>;
 
 // The canonical text (graph/graph.h, Dump) of the step with a mix; empty: all are planned.
 using GraphWithRemat = std::function<Result<std::string>(const std::string& remat)>;

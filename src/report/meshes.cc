@@ -172,8 +172,10 @@ std::string SumUpMeshes(const MeshChoice& choice) {
   const MeshTrial& best = choice.trials.front();
   const double seconds = best.StepSeconds(choice.measure);
   const std::optional<double> bound = choice.StepBound();
-  return StrCat("of ", choice.trials.size(), choice.trials.size() == 1 ? " mesh " : " meshes ", Join(parts, ", "), "; ",
-                ToString(best.mesh), " in ", FormatSeconds(seconds),
+  const std::string what =
+      StrCat("of ", choice.trials.size(), choice.trials.size() == 1 ? " mesh " : " meshes ", Join(parts, ", "), "; ");
+  if (choice.plans.empty()) return StrCat(what, "none takes less than ", FormatSeconds(bound.value_or(0)));
+  return StrCat(what, ToString(best.mesh), " in ", FormatSeconds(seconds),
                 bound ? StrCat(", none is better by more than ", PercentOf(seconds - *bound, seconds)) : "");
 }
 

@@ -54,10 +54,10 @@ Plan PlanOf(const Priced& priced) {
 }
 
 Result<RematChoice> ChooseWithin(int64_t limit) {
-  return ChooseRemat(kLayers, [limit](const std::string& remat) -> Result<Plan> {
+  return ChooseRemat(kLayers, [limit](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
     const Priced priced = PriceOf(remat);
     if (priced.bytes > limit) return NoPlan("too large");
-    return PlanOf(priced);
+    return std::optional(PlanOf(priced));
   });
 }
 
@@ -88,13 +88,14 @@ TEST(ChooseRematTest, NothingWhereAllFits) {
 
 TEST(ChooseRematTest, NothingMoreIsTriedWhereThereIsRoom) {
   for (const auto& [peak, tried] : {std::pair<int64_t, size_t>{79, 1}, {81, 2}}) {
-    const auto choice = ChooseRemat(kLayers, [&](const std::string& remat) -> Result<Plan> {
-      Plan plan;
-      plan.options.memory_limit = 100;
-      plan.memory.peak_bytes = peak;
-      plan.total.compute_seconds = PriceOf(remat).seconds;
-      return plan;
-    });
+    const auto choice =
+        ChooseRemat(kLayers, [&](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
+          Plan plan;
+          plan.options.memory_limit = 100;
+          plan.memory.peak_bytes = peak;
+          plan.total.compute_seconds = PriceOf(remat).seconds;
+          return std::optional(plan);
+        });
     EXPECT_EQ(choice.value().remat, "none");
     EXPECT_EQ(choice.value().tried.size(), tried);
   }
@@ -103,11 +104,12 @@ TEST(ChooseRematTest, NothingMoreIsTriedWhereThereIsRoom) {
 TEST(ChooseRematTest, NothingLessIsTriedWhereItGainsLittle) {
   // All light fits, and costs less than a percent, or a little more: then half of the layers are tried, and so on.
   for (const auto& [seconds, tried] : {std::pair<double, size_t>{100.9, 3}, {101.1, 6}}) {
-    const auto choice = ChooseRemat(kLayers, [&](const std::string& remat) -> Result<Plan> {
-      const Priced priced = PriceOf(remat);
-      if (priced.bytes > 6 * kLayers) return NoPlan("too large");
-      return PlanOf({.bytes = priced.bytes, .seconds = remat == "light" ? seconds : priced.seconds});
-    });
+    const auto choice =
+        ChooseRemat(kLayers, [&](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
+          const Priced priced = PriceOf(remat);
+          if (priced.bytes > 6 * kLayers) return NoPlan("too large");
+          return std::optional(PlanOf({.bytes = priced.bytes, .seconds = remat == "light" ? seconds : priced.seconds}));
+        });
     EXPECT_EQ(choice.value().remat, "light");
     EXPECT_EQ(choice.value().tried.size(), tried);
   }
@@ -118,16 +120,30 @@ TEST(ChooseRematTest, TheSameGraphIsPlannedOnce) {
   std::vector<std::string> planned;
   const auto choice = ChooseRemat(
       kLayers,
-      [&](const std::string& remat) -> Result<Plan> {
+      [&](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
         planned.push_back(remat);
         if (remat == "none") return NoPlan("too large");
-        return PlanOf({.bytes = 1, .seconds = kStep});
+        return std::optional(PlanOf({.bytes = 1, .seconds = kStep}));
       },
       [](const std::string& remat) -> Result<std::string> { return remat == "selective" ? "light" : remat; });
   EXPECT_EQ(planned, std::vector<std::string>({"none", "light"}));
   EXPECT_EQ(ToString(choice.value()),
             "--remat light, of 2 plans: none: no plan was found that fits; light 100 s; selective makes the same graph "
             "as light");
+}
+
+TEST(ChooseRematTest, BehindTheFirstThatFitsOnlyWhatIsBetterIsPlanned) {
+  // Light fits. Of selective it is proved that no plan takes less than that.
+  std::optional<double> asked;
+  const auto choice =
+      ChooseRemat(kLayers, [&](const std::string& remat, std::optional<double> known) -> Result<std::optional<Plan>> {
+        if (known) asked = known;
+        if (remat == "none") return NoPlan("too large");
+        return known ? std::nullopt : std::optional(PlanOf({.bytes = 1, .seconds = kStep}));
+      });
+  EXPECT_EQ(asked, kStep);
+  EXPECT_EQ(ToString(choice.value()),
+            "--remat light, of 2 plans: none: no plan was found that fits; light 100 s; selective: no plan is better");
 }
 
 TEST(ChooseRematTest, ErrorWhereNothingFits) {
