@@ -124,7 +124,8 @@ std::string ToString(const RematChoice& choice) {
                                                               : ": no plan was found that fits"));
     num_plans += is_same || trial.is_no_better ? 0 : 1;
   }
-  return StrCat("--remat ", choice.remat, ", of ", num_plans, " plans: ", Join(trials, "; "));
+  return StrCat("--remat ", choice.remat, ", of ", num_plans,
+                num_plans == 1 ? " plan: " : " plans: ", Join(trials, "; "));
 }
 
 }  // namespace sbp
