@@ -141,6 +141,8 @@ class OverlapSearch {
   }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
   bool IsNearly() const { return step() - bound_ <= kGapsLeft * search_.gap * step(); }
+  // Each round of a large graph is dear; under a limit, where more than prices are in the way, it may still be worth it.
+  bool Spares() const { return problem_.num_ops() >= kManyOpsOfRounds && !presses_; }
   bool EndsSoon() const { return problem_.num_ops() >= kFewOpsOfRounds && IsNearly(); }
   bool IsFar() const { return step() - bound_ > kFar * step(); }
 
@@ -222,8 +224,8 @@ class OverlapSearch {
     sides.Move(best_.plan, best_.schedule);
     Assignment before;
     int last_gain = -1;
-    // On large graphs each round is dear: two to begin with, then as long as each gains.
-    const int after_gain = problem_.num_ops() >= kManyOpsOfRounds ? 1 : without_gain;
+    // Two to begin with, then, where they are to be spared, as long as each gains.
+    const int after_gain = Spares() ? 1 : without_gain;
     for (int round = 0; round < std::min(kRoundsOfSides, std::max(without_gain, last_gain + 1 + after_gain)); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = SolveWithin(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
@@ -253,8 +255,7 @@ class OverlapSearch {
     BeginRounds();
     Learn(best_);
     Assignment before;
-    const size_t ops = problem_.num_ops();
-    const int without_gain = ops < kFewOpsOfRounds ? kRoundsOfFewOps : ops < kManyOpsOfRounds ? kRoundsWithoutGain : 1;
+    const int without_gain = problem_.num_ops() < kFewOpsOfRounds ? kRoundsOfFewOps : Spares() ? 1 : kRoundsWithoutGain;
     int last_gain = -1;
     for (int round = 0; round < std::min(kRounds, last_gain + 1 + (EndsSoon() ? 1 : without_gain)); ++round) {
       if (IsNear() || IsLate()) return;
