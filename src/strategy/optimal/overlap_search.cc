@@ -97,8 +97,8 @@ class OverlapSearch {
     if (searches && others.uniform != nullptr) Offer(*others.uniform, -search_.uniform);
     if (searches && others.earlier != nullptr) Offer(*others.earlier, gain_of_free);
     share_of_time_ = kTimeOfRounds;
-    // Under a limit forms are dear, and better plans will tell which are worth a look.
-    const bool briefly = presses_ && searches && problem_.num_ops() >= kFewOpsOfRounds;
+    // On large graphs forms are dear, and better plans will tell which are worth a look.
+    const bool briefly = searches && problem_.num_ops() >= kFewOpsOfRounds;
     RaiseBound(searches, gain_of_free, briefly ? 1 : kMostTries);
     const double bounded = step();
     if (may_gain()) SearchBySides(dear ? 1 : kRoundsWithoutGain);
@@ -141,8 +141,10 @@ class OverlapSearch {
   }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
   bool IsNearly() const { return step() - bound_ <= kGapsLeft * search_.gap * step(); }
-  // Each round of a large graph is dear; under a limit, where more than prices are in the way, it may still be worth it.
-  bool Spares() const { return problem_.num_ops() >= kManyOpsOfRounds && !presses_; }
+  // Each round of a large graph is dear; under a limit, where more than prices are in the way, it may still be worth
+  // it.
+  bool Spares() const { return problem_.num_ops() >= kManyOpsOfRounds && !IsLimited(); }
+  bool IsLimited() const { return options_.memory_limit && presses_; }  // as far as is seen
   bool EndsSoon() const { return problem_.num_ops() >= kFewOpsOfRounds && IsNearly(); }
   bool IsFar() const { return step() - bound_ > kFar * step(); }
 
@@ -332,14 +334,14 @@ class OverlapSearch {
     if (FitsNetwork(problem_, all, false)) return std::nullopt;
     const double upper = WeightedTotal(best_.plan, weights);
     LayoutBound bound(problem_, all, upper, weights);
-    const double effort = options_.memory_limit && presses_ ? kEffortOfChoosing : kEffortOfRound;
+    const double effort = IsLimited() ? kEffortOfChoosing : kEffortOfRound;
     bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, effort * search_.effort)), options_.cancelled);
     return ChooseCandidates(problem_, all, all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
   }
 
   std::optional<LayoutNetwork> NetworkOf(const PriceWeights& weights,
                                          const std::optional<CandidateLists>& chosen) const {
-    const bool limited = options_.memory_limit && presses_;
+    const bool limited = IsLimited();
     Result<LayoutNetwork> network =
         LayoutNetwork::Build(problem_, {.memory_limit = limited ? std::optional(limit_) : std::nullopt,
                                         .lists = chosen ? &*chosen : nullptr,
