@@ -21,7 +21,7 @@ ROWS = [
 def failures_of(row):
     fault, good, texts, seconds = row
     start = time.monotonic()
-    # No folder and no input in common: launchers that start and end at once have got in each other's way.
+    # No folder and no input in common: launchers that start and end at once may get in each other's way.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             run = subprocess.run([*COMMAND, fault], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
