@@ -48,8 +48,9 @@ struct MeshSearchOptions {
   bool refines = false;
   // Seconds that a step should take at most: meshes that may have such a plan are planned until one has, others not.
   std::optional<double> target_step;
-  // Of a plan that is known from elsewhere, of one that is kept alone: as if it were planned first, meshes are left out
-  // that have nothing better by more than the gap. Where none has, there are no plans in the answer.
+  // Of a step of a plan that is known from elsewhere, by the measure of plans; requires keep == 1. As if that were
+  // planned first, meshes are left out that have nothing better by more than the gap. Where none has, the answer has no
+  // plans.
   std::optional<double> known_seconds;
   // Where nothing fits, is the nearest mesh planned for what holds its memory? Else the error is a proof where there is
   // one, which is quick.

@@ -39,7 +39,8 @@ struct LookOptions {
   bool schedules = false;  // also what is known of schedules without a search: their bound follows from that of sums
   double enough = std::numeric_limits<double>::infinity();  // seconds, by schedules or by sums
   double gap = 0;
-  // Of a plan from elsewhere: bounds go no further than is needed to see that none here is better by more than the gap.
+  // Of a step of a plan from elsewhere: bounds go no further than is needed to see that none here is better by more
+  // than the gap.
   std::optional<double> known_seconds;
   std::function<bool()> cancelled;
 };

@@ -105,7 +105,7 @@ class OverlapSearch {
     if (may_gain() && !dear && (!many_ops || step() == bounded || IsFar())) SearchInRounds();
     share_of_time_ = 1;
     const double searched = step();
-    if (searched < bounded && !IsNearly())
+    if (searched < bounded && !LeavesLittle())
       RaiseBound(searches, gain_of_free, kMostTries);  // the new plans know other forms
     if (!many_ops && !dear && step() < searched && may_gain()) SearchInRounds();
     const double step = this->step();
@@ -140,12 +140,11 @@ class OverlapSearch {
            static_cast<double>(plan.memory.peak_bytes) <= kRoomLeft * static_cast<double>(*options_.memory_limit);
   }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
-  bool IsNearly() const { return step() - bound_ <= kGapsLeft * search_.gap * step(); }
-  // Each round of a large graph is dear; under a limit, where more than prices are in the way, it may still be worth
-  // it.
+  bool LeavesLittle() const { return step() - bound_ <= kGapsLeft * search_.gap * step(); }
+  // Rounds of a large graph are dear; under a limit one more has been seen to be worth it.
   bool Spares() const { return problem_.num_ops() >= kManyOpsOfRounds && !IsLimited(); }
   bool IsLimited() const { return options_.memory_limit && presses_; }  // as far as is seen
-  bool EndsSoon() const { return problem_.num_ops() >= kFewOpsOfRounds && IsNearly(); }
+  bool EndsSoon() const { return problem_.num_ops() >= kFewOpsOfRounds && LeavesLittle(); }
   bool IsFar() const { return step() - bound_ > kFar * step(); }
 
   // Can a round look at all candidates?
