@@ -72,6 +72,9 @@ class BoxingTable {
   const BoxingPath& Path(const TensorType& type, const NdSbp& from, const NdSbp& to);
   // Of that path. Many are asked for that no plan takes: they are not kept.
   BoxingPrice Price(const TensorType& type, const NdSbp& from, const NdSbp& to);
+  // Its seconds where they are at most `most`; else some number above `most` that is no more than they are. Takes as
+  // long as what lies that near.
+  double SecondsUpTo(const TensorType& type, const NdSbp& from, const NdSbp& to, double most);
   // All layouts of the type whose partial values are of `kinds` (ascending), and the collectives between them: they are
   // kept, as Path needs them too. Good until the next call of the table. Both: boxing/search.h.
   BoxingArcs& Arcs(const TensorType& type, std::span<const Sbp> kinds);
@@ -98,6 +101,7 @@ class BoxingTable {
   Cluster cluster_;
   bool even_only_;
   BoxingCriterion criterion_;
+  bool asks_runs_;
   std::vector<GroupShape> groups_;
   std::shared_ptr<Cache> cache_;
 };

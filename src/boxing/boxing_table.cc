@@ -126,6 +126,9 @@ struct BoxingTable::Cache {
   std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;         // `from` holds the kinds of partial values only
   std::unordered_map<PairKey, CheapestPaths, PairHash> searches;  // `to` holds the targets' partial axes only
 
+  std::unordered_map<PairKey, std::shared_ptr<LegalArcs>, PairHash>
+      legal;  // `type` is the number of choices of an axis
+
   size_t num_arcs = 0, searched_layouts = 0;
   TensorType last_type;  // often asked about again
   uint32_t last_id;
@@ -158,11 +161,12 @@ BoxingTable::BoxingTable(Mesh mesh, Cluster cluster, bool even_only, BoxingCrite
       cluster_(std::move(cluster)),
       even_only_(even_only),
       criterion_(criterion),
+      asks_runs_(AsksRuns(cluster_)),
       cache_(std::make_shared<Cache>()) {
   for (int axis = 0; axis < mesh_.num_axes(); ++axis) groups_.push_back(AxisGroupShape(cluster_, mesh_, axis));
 }
 
-BoxingWorld BoxingTable::world() const { return {mesh_, cluster_, groups_, even_only_, criterion_}; }
+BoxingWorld BoxingTable::world() const { return {mesh_, cluster_, groups_, even_only_, criterion_, asks_runs_}; }
 
 size_t BoxingTable::cache_size() const { return cache_->paths.size(); }
 
@@ -181,7 +185,10 @@ BoxingArcs& BoxingTable::Arcs(const TensorType& type, std::span<const Sbp> kinds
   auto found = cache_->arcs.find(key);
   if (found == cache_->arcs.end()) {
     LayoutSpace space(AllChoices(type, mesh_.num_axes(), kinds));
-    found = cache_->arcs.emplace(key, BoxingArcs(std::move(space))).first;
+    const auto num_choices = static_cast<uint32_t>(mesh_.num_axes() > 0 ? space.choices(0).size() : 0);
+    std::shared_ptr<LegalArcs>& legal = cache_->legal[{num_choices, key.from, {}}];
+    if (legal == nullptr) legal = std::make_shared<LegalArcs>(std::move(space));
+    found = cache_->arcs.emplace(key, BoxingArcs(legal)).first;
     cache_->num_arcs += found->second.most();
   }
   return found->second;
@@ -224,6 +231,17 @@ BoxingPrice BoxingTable::Price(const TensorType& type, const NdSbp& from, const 
   return price;
 }
 
+double BoxingTable::SecondsUpTo(const TensorType& type, const NdSbp& from, const NdSbp& to, double most) {
+  if (from == to) return 0;
+  const NdSbp kinds = PartialKinds(from, to);
+  const bool is_searched = HasLayouts(type, from, to, mesh_) && criterion_ == BoxingCriterion::kSeconds &&
+                           IsShared(type, static_cast<size_t>(kinds.size()));
+  if (!is_searched) return Price(type, from, to).seconds;
+  const SharedSearch search = Search(type, from, to, kinds);
+  if (search.arcs == nullptr) return kUnreachable.seconds;
+  return search.paths->SecondsTo(world(), type, *search.arcs, search.target, most);
+}
+
 BoxingPath BoxingTable::FindPath(const TensorType& type, const NdSbp& from, const NdSbp& to) {
   if (!HasLayouts(type, from, to, mesh_)) return cache_->unreachable;
   const NdSbp kinds = PartialKinds(from, to);
@@ -237,7 +255,7 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, const NdSbp& from, cons
   }
   std::optional<std::vector<std::vector<Sbp>>> choices = ChoicesFor(type, from, to);
   if (!choices) return CheapestOfOrders(world(), type, from, to);
-  BoxingArcs arcs(LayoutSpace(std::move(*choices)));
+  BoxingArcs arcs(std::make_shared<LegalArcs>(LayoutSpace(std::move(*choices))));
   const size_t start = *arcs.space().number(from), end = *arcs.space().number(to);
   return PathAlong(world(), type, arcs.space(),
                    CheapestPaths(arcs.space(), start, OnlyPartials(to)).To(world(), type, arcs, end));

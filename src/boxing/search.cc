@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/dtype.h"
@@ -18,10 +19,11 @@ namespace {
 
 double BytesPerElement(const TensorType& type) { return DTypeBits(type.dtype) / 8.0; }
 
+// `bytes`: of `from` on the axis.
 double StepSeconds(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from,
-                   const NdSbp& to, int axis) {
-  return CollectiveTime(world.cluster, kind, world.mesh.size(axis), world.groups[axis],
-                        GroupBytes(type, from, world.mesh, axis), RunBytes(type, from, to, world.mesh, axis));
+                   const NdSbp& to, int axis, double bytes) {
+  const double runs = world.asks_runs ? RunBytes(type, from, to, world.mesh, axis) : 0;
+  return CollectiveTime(world.cluster, kind, world.mesh.size(axis), world.groups[axis], bytes, runs);
 }
 
 double StepWireBytes(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from,
@@ -60,6 +62,11 @@ bool IsValidFor(const BoxingWorld& world, const Shape& shape, const NdSbp& sbp) 
 }
 
 }  // namespace
+
+bool AsksRuns(const Cluster& cluster) {
+  return std::ranges::any_of(cluster.samples,
+                             [](const CollectiveSample& sample) { return sample.alone || sample.run_bytes > 0; });
+}
 
 double GroupBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh, int axis) {
   std::array<int64_t, kMaxRank> local;
@@ -122,7 +129,7 @@ std::optional<BoxingStep> FindStep(const BoxingWorld& world, const TensorType& t
   step.to = to;
   step.tensor_bytes = GroupBytes(type, from, world.mesh, axis);
   step.wire_bytes = StepWireBytes(world, type, row->kind, from, axis);
-  step.seconds = StepSeconds(world, type, row->kind, from, to, axis);
+  step.seconds = StepSeconds(world, type, row->kind, from, to, axis, step.tensor_bytes);
   return step;
 }
 
@@ -159,16 +166,37 @@ size_t LayoutSpace::Replace(size_t number, int axis, size_t choice) const {
   return number + choice * strides_[axis] - now * strides_[axis];
 }
 
+const std::vector<LegalArc>& LegalArcs::From(uint32_t number) {
+  Known& known = known_[number];
+  if (std::exchange(known.asked, true)) return known.arcs;
+  const NdSbp from = space_.layout(number);
+  for (int axis = 0; axis < space_.num_axes(); ++axis) {
+    const std::vector<Sbp>& choices = space_.choices(axis);
+    NdSbp to = from;
+    for (size_t choice = 0; choice < choices.size(); ++choice) {
+      if (choices[choice] == from[axis]) continue;
+      to[axis] = choices[choice];
+      const CollectiveRow* row = FindRow(from, to, axis);
+      if (row == nullptr) continue;
+      known.arcs.push_back({.to = static_cast<uint32_t>(space_.Replace(number, axis, choice)),
+                            .axis = static_cast<uint8_t>(axis),
+                            .entry = choices[choice],
+                            .kind = row->kind});
+    }
+  }
+  return known.arcs;
+}
+
 size_t BoxingArcs::most() const {
   size_t of_layout = 0;
-  for (int axis = 0; axis < space_.num_axes(); ++axis) of_layout += space_.choices(axis).size();
-  return space_.size() * of_layout;
+  for (int axis = 0; axis < space().num_axes(); ++axis) of_layout += space().choices(axis).size();
+  return space().size() * of_layout;
 }
 
 bool BoxingArcs::IsValid(const BoxingWorld& world, const TensorType& type, uint32_t number) {
   Validity& validity = validity_[number];
   if (validity == Validity::kUnknown)
-    validity = IsValidFor(world, type.shape, space_.layout(number)) ? Validity::kYes : Validity::kNo;
+    validity = IsValidFor(world, type.shape, space().layout(number)) ? Validity::kYes : Validity::kNo;
   return validity == Validity::kYes;
 }
 
@@ -176,23 +204,21 @@ std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const Tens
   Range& range = ranges_[number];
   if (range.end > 0) return {arcs_.data() + range.begin, arcs_.data() + range.end};
   range.begin = arcs_.size();
-  const NdSbp from = space_.layout(number);
-  for (int axis = 0; axis < space_.num_axes(); ++axis) {
-    const std::vector<Sbp>& choices = space_.choices(axis);
-    NdSbp to = from;
-    for (size_t choice = 0; choice < choices.size(); ++choice) {
-      if (choices[choice] == from[axis]) continue;
-      const auto target = static_cast<uint32_t>(space_.Replace(number, axis, choice));
-      if (!IsValid(world, type, target)) continue;
-      to[axis] = choices[choice];
-      const CollectiveRow* row = FindRow(from, to, axis);
-      if (row == nullptr) continue;
-      const double price = world.criterion == BoxingCriterion::kSeconds
-                               ? StepSeconds(world, type, row->kind, from, to, axis)
-                               : StepWireBytes(world, type, row->kind, from, axis);
-      arcs_.push_back(
-          {price, target, static_cast<uint8_t>(axis), choices[choice], row->local || world.mesh.size(axis) == 1});
+  const NdSbp from = space().layout(number);
+  int axis = -1;
+  double bytes = 0;  // on the axis
+  for (const LegalArc& arc : legal_->From(number)) {
+    if (!IsValid(world, type, arc.to)) continue;
+    if (arc.axis != axis) {
+      axis = arc.axis;
+      bytes = GroupBytes(type, from, world.mesh, axis);
     }
+    NdSbp to = from;
+    to[axis] = arc.entry;
+    const double price = world.criterion == BoxingCriterion::kSeconds
+                             ? StepSeconds(world, type, arc.kind, from, to, axis, bytes)
+                             : StepWireBytes(world, type, arc.kind, from, axis);
+    arcs_.push_back({price, arc.to, arc.axis, arc.entry, RowOf(arc.kind).local || world.mesh.size(axis) == 1});
   }
   range.end = arcs_.size();
   return {arcs_.data() + range.begin, arcs_.data() + range.end};
@@ -224,8 +250,9 @@ void CheapestPaths::Leave(const Reach& here, std::span<const BoxingArc> arcs) {
   }
 }
 
-bool CheapestPaths::Reaches(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target) {
-  while (!ways_[target].settled && !frontier_.empty()) {
+bool CheapestPaths::Reaches(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target,
+                            double most) {
+  while (!ways_[target].settled && !frontier_.empty() && frontier_.top().price <= most) {
     const Reach here = frontier_.top();
     frontier_.pop();
     Way& way = ways_[here.number];
@@ -249,6 +276,12 @@ BoxingPrice CheapestPaths::PriceTo(const BoxingWorld& world, const TensorType& t
   if (!Reaches(world, type, arcs, target)) return kUnreachable;
   const Way& way = ways_[target];
   return {.local = way.local != 0, .seconds = way.price, .local_seconds = way.local_price};
+}
+
+double CheapestPaths::SecondsTo(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target,
+                                double most) {
+  if (Reaches(world, type, arcs, target, most)) return ways_[target].price;
+  return frontier_.empty() ? kUnreachable.seconds : frontier_.top().price;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "boxing/boxing.h"
 #include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 #include "graph/tensor_type.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
@@ -30,7 +32,11 @@ struct BoxingWorld {
   const std::vector<GroupShape>& groups;  // per axis
   bool even_only = false;
   BoxingCriterion criterion = BoxingCriterion::kSeconds;
+  bool asks_runs = true;  // do prices depend on RunBytes? AsksRuns(cluster)
 };
+
+// Has the cluster samples that tell lengths of runs?
+bool AsksRuns(const Cluster& cluster);
 
 // The step of the first row of the table that may go from `from` to `to`; they differ on `axis` only.
 std::optional<BoxingStep> FindStep(const BoxingWorld& world, const TensorType& type, const NdSbp& from, const NdSbp& to,
@@ -55,6 +61,30 @@ class LayoutSpace {
   size_t size_ = 1;
 };
 
+// A collective that may leave a layout, whatever the tensor's sizes.
+struct LegalArc {
+  uint32_t to = 0;  // number of the layout it leads to
+  uint8_t axis = 0;
+  Sbp entry;  // of that layout, on `axis`
+  CollectiveKind kind = CollectiveKind::kAllGather;
+};
+
+// Those of each layout of a space, axis by axis, worked out when first asked for: tensors of equal rank share them.
+class LegalArcs {
+ public:
+  explicit LegalArcs(LayoutSpace space) : space_(std::move(space)), known_(space_.size()) {}
+  const LayoutSpace& space() const { return space_; }
+  const std::vector<LegalArc>& From(uint32_t number);
+
+ private:
+  struct Known {
+    bool asked = false;
+    std::vector<LegalArc> arcs;
+  };
+  LayoutSpace space_;
+  std::vector<Known> known_;  // per layout
+};
+
 // A collective that leaves a layout.
 struct BoxingArc {
   double price = 0;  // by the world's criterion
@@ -68,9 +98,9 @@ struct BoxingArc {
 // ones. World and type are the same in every call.
 class BoxingArcs {
  public:
-  explicit BoxingArcs(LayoutSpace space)
-      : space_(std::move(space)), ranges_(space_.size()), validity_(space_.size(), Validity::kUnknown) {}
-  const LayoutSpace& space() const { return space_; }
+  explicit BoxingArcs(std::shared_ptr<LegalArcs> legal)
+      : legal_(std::move(legal)), ranges_(space().size()), validity_(space().size(), Validity::kUnknown) {}
+  const LayoutSpace& space() const { return legal_->space(); }
   // What there may be at most.
   size_t most() const;
   // May the tensor lie so?
@@ -83,7 +113,7 @@ class BoxingArcs {
   struct Range {
     size_t begin = 0, end = 0;  // of arcs_; end 0: not yet asked for
   };
-  LayoutSpace space_;
+  std::shared_ptr<LegalArcs> legal_;
   std::vector<Range> ranges_;       // per layout
   std::vector<Validity> validity_;  // per layout
   std::vector<BoxingArc> arcs_;
@@ -102,6 +132,8 @@ class CheapestPaths {
   std::vector<uint32_t> To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
   // What that path costs, where the world's criterion is seconds.
   BoxingPrice PriceTo(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
+  // Its seconds, searched for no further than `most`: beyond, some number above `most` that is no more than they are.
+  double SecondsTo(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target, double most);
 
  private:
   static constexpr uint32_t kNoLayout = 0xffffffff;
@@ -121,8 +153,9 @@ class CheapestPaths {
     uint32_t settled : 1 = 0;
   };
 
-  // The search goes on until it knows the way; false: there is none.
-  bool Reaches(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
+  // The search goes on until it knows the way; false: there is none of at most `most`.
+  bool Reaches(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target,
+               double most = std::numeric_limits<double>::infinity());
   void Leave(const Reach& here, std::span<const BoxingArc> arcs);
 
   NdSbp partials_;

@@ -66,6 +66,34 @@ void CheckPath(BoxingTable& table, const TensorType& type, const NdSbp& from, co
   ASSERT_EQ(price.local, is_local) << Trace(path);
 }
 
+// Searched only so far: the same seconds, or a number above the limit that is no more than they are.
+TEST(BoxingPrice, SecondsUpToALimit) {
+  const TensorType type{DType::kF32, {8, 16, 64}};
+  const Mesh mesh = *ParseMesh("2,2,2");
+  const Cluster cluster = *FindPreset("2x8xH100");
+  BoxingTable whole(mesh, cluster);
+  for (const char* from_text : {"(S0,S1,B)", "(P,B,S1)", "(B,B,B)"}) {
+    const NdSbp from = *ParseNdSbp(from_text);
+    for (const char* to_text : {"(S0,S1,B)", "(S1,S0,B)", "(S2,S2,S2)", "(B,P,S0)", "(P,P,P)", "(B,B,B)"}) {
+      const NdSbp to = *ParseNdSbp(to_text);
+      const double seconds = whole.Price(type, from, to).seconds;
+      for (const double share : {0.0, 0.3, 0.9, 1.0, 2.0}) {
+        BoxingTable table(mesh, cluster);
+        const double found = table.SecondsUpTo(type, from, to, share * seconds);
+        if (share >= 1 || from == to) {
+          EXPECT_EQ(found, seconds) << from_text << " to " << to_text;
+        } else {
+          EXPECT_GT(found, share * seconds) << from_text << " to " << to_text;
+          EXPECT_LE(found, seconds) << from_text << " to " << to_text;
+        }
+        EXPECT_EQ(table.SecondsUpTo(type, from, to, seconds), seconds) << from_text << " to " << to_text;
+      }
+    }
+  }
+  BoxingTable table(mesh, cluster);
+  EXPECT_EQ(table.SecondsUpTo(type, NdSbp(3), *ParseNdSbp("(S3,B,B)"), 1), std::numeric_limits<double>::infinity());
+}
+
 // An end that no tensor of the type has is not reached, by price as by path; nor before a search is asked for.
 TEST(BoxingPrice, OfWhatIsNotReached) {
   const TensorType type{DType::kF32, {1, 8}};
