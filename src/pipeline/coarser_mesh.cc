@@ -68,6 +68,7 @@ void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, Strat
   StrategyOptions coarse = strategy;
   coarse.memory_limit.reset();  // to search under it takes many times as long
   coarse.found = nullptr;
+  coarse.only_begins = true;
   const SearchOptions search = SearchOptionsOf(strategy);
   if (search.seconds > 0) {
     coarse.values["time"] = kShareOfCoarse * search.seconds;

@@ -80,6 +80,7 @@ struct StrategyOptions {
   std::function<Result<Problem>(size_t way)> way;
   std::function<void(const SearchState&)> found;  // now and then
   bool only_bound = false;                        // the bounds are all that is wanted of the answer
+  bool only_begins = false;                       // another search begins with the answer: no need to polish it
   bool explains = true;  // where nothing fits, is it found out how small plans get? Else the error only says so
   // Asked now and then in long searches; true: stop and return the best so far.
   std::function<bool()> cancelled;

@@ -120,8 +120,10 @@ class NetworkSize {
 CandidateLists::List Best(const CandidateLists::List& all, const CandidateLists::List& among,
                           const std::vector<double>& excess, double limit, size_t most) {
   std::vector<uint32_t> order;
+  auto next = among.begin();  // both ascend
   for (uint32_t i = 0; i < all.size(); ++i) {
-    if (excess[i] < limit && std::ranges::binary_search(among, all[i])) order.push_back(i);
+    while (next != among.end() && *next < all[i]) ++next;
+    if (next != among.end() && *next == all[i] && excess[i] < limit) order.push_back(i);
   }
   const size_t count = std::min(most, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(count), order.end(),

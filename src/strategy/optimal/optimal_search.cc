@@ -72,6 +72,7 @@ Result<Assignment> OptimalSearch::Run() {
     if (is_way_ && (nothing_fits_ || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
+    if (BoundWillDo()) return Finish();
   }
   const bool has_uniform = uniform_ && (GoodEnough() || chosen_of_uniform_);
   if (!nothing_fits_ && search_.uniform >= 0 && !has_uniform) TryUniform();
@@ -140,7 +141,7 @@ Status OptimalSearch::SearchChosen(const CandidateLists& all) {
     SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, mergeable ? kFirstOfMerged : kFirstCandidates));
   }
   effort_ = search_.effort;
-  return SearchAmong(all, all, bound, kMostCandidates);
+  return BoundWillDo() ? OkStatus() : SearchAmong(all, all, bound, kMostCandidates);
 }
 
 // The network of the `most` candidates of each op that seem best in `lists`, and of those of the plans known.

@@ -98,6 +98,8 @@ class OptimalSearch {
   void TryUniform();
   bool PrefersUniform() const;
   bool UniformWillDo() const;
+  // Networks of a few candidates find plans, and no bound: the first one's tell where a bound of schedules may look.
+  bool BoundWillDo() const { return options_.only_bound && best_ && best_->excess == 0; }
   void PreferUniform();
   Result<Assignment> Finish();
 

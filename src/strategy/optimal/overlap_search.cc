@@ -70,7 +70,12 @@ constexpr double kFarOfRound = 0.05;     // above the best schedule: there round
 class OverlapSearch {
  public:
   OverlapSearch(const Problem& problem, const StrategyOptions& options, const SearchOptions& search, double seconds)
-      : problem_(problem), asked_(options), options_(options), search_(search), seconds_(seconds) {
+      : problem_(problem),
+        asked_(options),
+        options_(options),
+        search_(search),
+        seconds_(seconds),
+        all_(CandidateLists::All(problem)) {
     options_.cancelled = [this] { return IsLate(); };
     best_.plan.graph = *problem.graph;
     best_.plan.mesh = problem.mesh;
@@ -92,7 +97,7 @@ class OverlapSearch {
     const bool searches = !options_.only_bound;
     const auto may_gain = [&] { return searches && !IsNear(); };
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
-    const bool dear = problem_.num_ops() >= kDearOpsOfRounds && !FitsWhole();
+    const bool dear = options_.only_begins || (problem_.num_ops() >= kDearOpsOfRounds && !FitsWhole());
     if (searches && others.mix != nullptr) Offer(*others.mix, gain_of_free);
     if (searches && others.uniform != nullptr) Offer(*others.uniform, -search_.uniform);
     if (searches && others.earlier != nullptr) Offer(*others.earlier, gain_of_free);
@@ -148,10 +153,7 @@ class OverlapSearch {
   bool IsFar() const { return step() - bound_ > kFar * step(); }
 
   // Can a round look at all candidates?
-  bool FitsWhole() const {
-    const Result<CandidateLists> all = CandidateLists::All(problem_);
-    return all.ok() && FitsNetwork(problem_, *all, false);
-  }
+  bool FitsWhole() const { return all_.ok() && FitsNetwork(problem_, *all_, false); }
 
   Status Price(Scheduled& of) const {
     of.plan.options.memory_limit = options_.memory_limit;
@@ -282,9 +284,8 @@ class OverlapSearch {
   // Without the limit, which is quicker, as long as that finds what fits; else with room for the copies by which what
   // was found exceeds it, since the network counts none.
   std::optional<Assignment> SolveWithin(const PriceWeights& weights) {
-    const Result<CandidateLists> all = CandidateLists::All(problem_);
-    if (!all.ok()) return std::nullopt;
-    const std::optional<CandidateLists> chosen = ChooseForRound(*all, weights);
+    if (!all_.ok()) return std::nullopt;
+    const std::optional<CandidateLists> chosen = ChooseForRound(*all_, weights);
     std::optional<LayoutNetwork> network;
     std::optional<UniformSearch> uniform;  // of the network: what repeats in it is found once, whatever it reserves
     const auto solve_anew = [&]() -> std::optional<Assignment> {
@@ -451,6 +452,7 @@ class OverlapSearch {
   StrategyOptions options_;  // likewise, with IsLate
   const SearchOptions& search_;
   const double seconds_;
+  const Result<CandidateLists> all_;
   double overlap_ = 1;
   double bound_ = 0;
   double least_ = 0;          // step of any plan seen that fits and might have been taken
