@@ -40,8 +40,6 @@ std::vector<double> PricesOf(size_t slot, const SlotLayouts& layouts, const Slot
   return prices;
 }
 
-constexpr size_t kFewOperands = 8;  // up to so many, looking for equal ones costs more than it saves
-
 }  // namespace
 
 SlotPrices::SlotPrices(const CriterionQuery& query, const SlotPrice& operand, const SlotPrice& result,

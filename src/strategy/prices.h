@@ -18,6 +18,8 @@ namespace sbp {
 // Price of one operand or result if it lay like this.
 using SlotPrice = std::function<double(size_t slot, const NdSbp& layout)>;
 
+inline constexpr size_t kFewOperands = 8;  // up to so many, looking for equal ones costs more than it saves
+
 class SlotPrices {
  public:
   // Absent operands and results that nobody asked for cost nothing. `result` may be empty. Operands of equal type and

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "boxing/boxing.h"
 #include "graph/tensor_type.h"
 #include "problem/problem.h"
@@ -22,8 +23,7 @@ namespace sbp {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-constexpr size_t kSeeds = 4;        // candidates whose seconds tell how far to look
-constexpr size_t kFewOperands = 8;  // of more, SlotPrices prices those that are alike once
+constexpr size_t kSeeds = 4;  // candidates whose seconds tell how far to look
 
 double OperandSeconds(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {
   const Problem& problem = *query.problem;
@@ -134,7 +134,7 @@ double SecondsOfTwo(const CriterionQuery& query, NearPrices& prices) {
 }  // namespace
 
 CriterionAnswer ChooseByTime(const CriterionQuery& query) {
-  if (query.produced.size() > kFewOperands) {
+  if (query.produced.size() > kFewOperands) {  // SlotPrices prices those that are alike once
     const SlotPrices boxing(
         query, [&](size_t i, const NdSbp& wanted) { return OperandSeconds(query, i, wanted); },
         StandingResults(query, StandingSeconds(query)));
