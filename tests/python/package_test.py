@@ -291,12 +291,12 @@ while not any("strategy" in what for what in told): time.sleep(0.01)
             raise sp.UsageError(returned.chatter.decode()) if returned.code == 2 else AssertionError(returned)
 
     def test_memory_stays(self):
-        def after_thirty():
-            for _ in range(30):
+        def after_some():
+            for _ in range(15):
                 model().plan(mesh=MESH)
             return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        early = [after_thirty() for _ in range(3)]  # threads' pools of memory come and go, by some 10 MB
-        late = [after_thirty() for _ in range(3)]
+        early = [after_some() for _ in range(3)]  # threads' pools of memory come and go, by some 10 MB
+        late = [after_some() for _ in range(3)]
         self.assertLess(min(late) - max(early), 4 << 20)
 
 
