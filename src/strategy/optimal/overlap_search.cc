@@ -43,12 +43,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRoundsOfSides = 7;
+constexpr int kRounds = 10, kRoundsWithoutGain = 2, kMoreRoundsWithoutGain = 4, kRoundsOfSides = 7;
 constexpr size_t kFewOpsOfRounds = 1500;
 constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something, ...
 constexpr double kFar = 0.04;              // ... unless its step is so much, a share, above the bound
 // By the gap that is good enough: above, better plans ask for a higher bound; below, a round without gain is the last.
 constexpr double kGapsLeft = 2;
+constexpr double kVeryFar = 0.1;  // likewise: under a limit, where rounds lead now up and now down, they go on
 constexpr int kMostTries = std::numeric_limits<int>::max();  // of the schedule bound: as many as it thinks fit
 constexpr size_t kDearOpsOfRounds =
     1500;  // of so many, those by sides only where a round cannot look at all candidates
@@ -151,6 +152,7 @@ class OverlapSearch {
   bool IsLimited() const { return options_.memory_limit && presses_; }  // as far as is seen
   bool EndsSoon() const { return problem_.num_ops() >= kFewOpsOfRounds && LeavesLittle(); }
   bool IsFar() const { return step() - bound_ > kFar * step(); }
+  bool GoesOn() const { return options_.memory_limit && step() - bound_ > kVeryFar * step(); }
 
   // Can a round look at all candidates?
   bool FitsWhole() const { return all_.ok() && FitsNetwork(problem_, *all_, false); }
@@ -258,9 +260,12 @@ class OverlapSearch {
     BeginRounds();
     Learn(best_);
     Assignment before;
-    const int without_gain = problem_.num_ops() < kFewOpsOfRounds ? kRoundsOfFewOps : Spares() ? 1 : kRoundsWithoutGain;
+    const bool few_ops = problem_.num_ops() < kFewOpsOfRounds;
+    const auto without_gain = [&] {
+      return EndsSoon() ? 1 : few_ops || GoesOn() ? kMoreRoundsWithoutGain : Spares() ? 1 : kRoundsWithoutGain;
+    };
     int last_gain = -1;
-    for (int round = 0; round < std::min(kRounds, last_gain + 1 + (EndsSoon() ? 1 : without_gain)); ++round) {
+    for (int round = 0; round < std::min(kRounds, last_gain + 1 + without_gain()); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = SolveWithin(Weights());
       if (!found) return;
