@@ -125,9 +125,8 @@ struct BoxingTable::Cache {
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
   std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;         // `from` holds the kinds of partial values only
   std::unordered_map<PairKey, CheapestPaths, PairHash> searches;  // `to` holds the targets' partial axes only
-
-  std::unordered_map<PairKey, std::shared_ptr<LegalArcs>, PairHash>
-      legal;  // `type` is the number of choices of an axis
+  // `type` is the number of choices of an axis, `from` as in arcs.
+  std::unordered_map<PairKey, std::shared_ptr<LegalArcs>, PairHash> legal;
 
   size_t num_arcs = 0, searched_layouts = 0;
   TensorType last_type;  // often asked about again

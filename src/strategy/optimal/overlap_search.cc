@@ -47,9 +47,9 @@ constexpr int kRounds = 10, kRoundsWithoutGain = 2, kMoreRoundsWithoutGain = 4, 
 constexpr size_t kFewOpsOfRounds = 1500;
 constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something, ...
 constexpr double kFar = 0.04;              // ... unless its step is so much, a share, above the bound
+constexpr double kVeryFar = 0.1;           // likewise: there, under a limit, rounds lead now up, now down, and go on
 // By the gap that is good enough: above, better plans ask for a higher bound; below, a round without gain is the last.
 constexpr double kGapsLeft = 2;
-constexpr double kVeryFar = 0.1;  // likewise: under a limit, where rounds lead now up and now down, they go on
 constexpr int kMostTries = std::numeric_limits<int>::max();  // of the schedule bound: as many as it thinks fit
 constexpr size_t kDearOpsOfRounds =
     1500;  // of so many, those by sides only where a round cannot look at all candidates
