@@ -1,4 +1,6 @@
 // optimal: all signatures together (optimal_search.h), then the shortest schedule from there (overlap_search.h).
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -16,20 +18,23 @@
 namespace sbp {
 namespace {
 
-constexpr double kShareOfSchedule = 0.2;  // of the time: the search for a shorter schedule
+constexpr double kShareOfSums = 0.5;  // of the time, at most; the search for a shorter schedule has what is left
+constexpr double kLeastSeconds = 1e-3;
 
 Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
+  const auto begin = std::chrono::steady_clock::now();
   StrategyOptions of_sum = options;
   if (search.seconds > 0 && search.objective == Objective::kSchedule)
-    of_sum.values["time"] = (1 - kShareOfSchedule) * search.seconds;
+    of_sum.values["time"] = kShareOfSums * search.seconds;
   OptimalSearch sums(problem, of_sum);
   SBP_ASSIGN_OR_RETURN(Assignment found, sums.Run());
   if (search.objective == Objective::kSchedule) {
     const OtherPlans others = {.mix = sums.mix() ? &*sums.mix() : nullptr,
                                .uniform = sums.uniform() ? &*sums.uniform() : nullptr,
                                .earlier = sums.earlier() ? &*sums.earlier() : nullptr};
-    SBP_ASSIGN_OR_RETURN(
-        found, ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(found), others));
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    const double left = search.seconds > 0 ? std::max(kLeastSeconds, search.seconds - taken.count()) : 0;
+    SBP_ASSIGN_OR_RETURN(found, ShortenSchedule(problem, options, search, left, std::move(found), others));
   }
   if (search.uniform < 0 || options.only_bound) return found;
   return MakeRegular(problem, options, search, std::move(found));
