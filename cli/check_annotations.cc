@@ -17,6 +17,7 @@
 #include "cluster/collective_kind.h"
 #include "graph/graph.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "sbp/mesh.h"

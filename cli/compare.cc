@@ -17,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "report/report.h"
 #include "rule/rule_set.h"

@@ -19,6 +19,7 @@
 #include "io/documents.h"
 #include "io/file.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 

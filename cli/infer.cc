@@ -27,6 +27,7 @@
 #include "meshes/choose.h"
 #include "physical/physical.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "report/report.h"
 #include "rule/rule_set.h"

@@ -23,6 +23,7 @@
 #include "graph/graph.h"
 #include "meshes/choose.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "remat/policy.h"
 #include "remat/segments.h"

@@ -32,6 +32,7 @@
 #include "graph/tensor_data.h"
 #include "io/call_files.h"
 #include "io/file.h"
+#include "pipeline/request.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "recipe/recipe.h"

@@ -17,6 +17,7 @@
 #include "fold/resolve_options.h"
 #include "grad/request.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"

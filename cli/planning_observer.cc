@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 #include "io/call_files.h"
 #include "io/file.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 
 namespace sbp {
 

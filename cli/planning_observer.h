@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cli/planning.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 
 namespace sbp {
 

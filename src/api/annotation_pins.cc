@@ -14,6 +14,7 @@
 #include "check/findings.h"
 #include "check/violation.h"
 #include "io/pins.h"
+#include "pipeline/request.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

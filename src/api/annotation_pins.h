@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "graph/graph.h"
 #include "onnx/annotations.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "sbp/mesh.h"
 #include "stablehlo/shardings.h"
 

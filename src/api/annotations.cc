@@ -19,6 +19,7 @@
 #include "graph/graph.h"
 #include "io/pins.h"
 #include "onnx/annotations.h"
+#include "pipeline/request.h"
 #include "problem/problem.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "check/violation.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"

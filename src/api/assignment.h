@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 
 namespace sbp {

@@ -22,6 +22,7 @@
 #include "huggingface/reader.h"
 #include "io/file.h"
 #include "onnx/annotations.h"
+#include "pipeline/request.h"
 #include "recipe/recipe.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"

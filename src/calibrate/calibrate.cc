@@ -13,6 +13,7 @@
 #include "graph/tensor_data.h"
 #include "io/documents.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "runtime/run/plan_run.h"

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "graph/reorder.h"
 #include "graph/sort_with.h"
 
 namespace sbp {
@@ -78,14 +79,12 @@ Status SortWith(const std::vector<std::pair<OpId, OpId>>& pairs, Graph& graph) {
   for (size_t i = 0; i < count; ++i) {
     if (waits_for[i] == 0) ready.push(static_cast<uint32_t>(i));
   }
-  std::vector<Op> sorted;
-  sorted.reserve(count);
-  std::vector<uint32_t> order;
+  std::vector<OpId> order;
   order.reserve(count);
   while (!ready.empty()) {
     const uint32_t at = ready.top();
     ready.pop();
-    order.push_back(at);
+    order.push_back(OpId(at));
     for (TensorId output : graph.ops[at].outputs) {
       if (!output.valid()) continue;
       const auto [begin, end] = uses.of(output);
@@ -100,13 +99,7 @@ Status SortWith(const std::vector<std::pair<OpId, OpId>>& pairs, Graph& graph) {
   }
   if (order.size() < count) return CycleError(graph, waits_for);
 
-  for (uint32_t at : order) sorted.push_back(std::move(graph.ops[at]));
-  graph.ops = std::move(sorted);
-  for (size_t i = 0; i < count; ++i) {
-    for (TensorId output : graph.ops[i].outputs) {
-      if (output.valid()) graph.tensor(output).producer = OpId(i);
-    }
-  }
+  Reorder(order, graph);
   return OkStatus();
 }
 

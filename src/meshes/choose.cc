@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "meshes/look.h"
 #include "meshes/trial.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "schedule/measure.h"
 #include "strategy/known_plan.h"
 #include "strategy/optimal/search_options.h"

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "meshes/trial.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "schedule/measure.h"

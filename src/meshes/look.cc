@@ -9,6 +9,8 @@
 
 #include "base/checked_math.h"
 #include "base/ids.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "schedule/schedule.h"

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "strategy/known_plan.h"
 
 namespace sbp {

@@ -7,13 +7,14 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 
 namespace sbp {
 
 class StageRunner {
  public:
-  explicit StageRunner(const StageObserver& observer) : observer_(observer) {}
+  // `before`: the number of stages that have run.
+  explicit StageRunner(const StageObserver& observer, int before = 0) : observer_(observer), number_(before) {}
 
   // Runs `body`; `dump` gives the stage's canonical text and is called only when somebody asks for it. A failure is
   // returned without a dump.
@@ -36,7 +37,7 @@ class StageRunner {
 
  private:
   const StageObserver& observer_;
-  int number_ = 0;
+  int number_;
 };
 
 }  // namespace sbp
