@@ -10,13 +10,16 @@
 #include "base/ids.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "graph/reorder.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "io/pins.h"
+#include "pipeline/request.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "sbp/sbp.h"
 #include "sbp/signature.h"
+#include "strategy/optimal/search_options.h"
 
 namespace sbp {
 namespace {
@@ -125,6 +128,10 @@ Status ReadStart(const std::string& path, PlanRequest& request) {
   SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
   SBP_ASSIGN_OR_RETURN(Plan earlier, ReadPlan(content, path));
   SBP_RETURN_IF_ERROR(CheckAxes(earlier, path, request));
+  if (earlier.options.reorders) {
+    request.strategy.values.try_emplace("op-order", std::string(kShortestOrder));
+    if (SearchOptionsOf(request.strategy).reorders) PutInOrderOf(earlier.graph, request.graph);
+  }
   request.start = std::make_shared<const Plan>(std::move(earlier));
   const size_t matched = StartFrom(*request.start, request);
   if (matched == 0) return BadInput(StrCat(path, " is the plan of another model: it has none of this one's ops"));

@@ -15,9 +15,11 @@
 #include "meshes/factorisations.h"
 #include "meshes/trial.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/request.h"
 #include "plan/plan.h"
 #include "recipe/recipe.h"
 #include "sbp/mesh.h"
+#include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -95,12 +97,22 @@ class Planner {
     };
     if (!search_.fit) input_.assumed_batch = search_.devices;
     SBP_ASSIGN_OR_RETURN(prepared_, PrepareModel(input_, rules_, place));
+    SBP_RETURN_IF_ERROR(CheckOrder());
     if (note_ && !input_.ignore_annotations &&
         (input_.loaded->annotations != nullptr || input_.loaded->shardings != nullptr))
       note_("the model's sharding annotations are for one mesh: --devices and --fit plan without them");
     SBP_RETURN_IF_ERROR(ReadStartAxes());
     naming_ = HasPins(prepared_) ? AxisNaming::kAll : IsPerAxis(input_.recipe) ? AxisNaming::kNamed : AxisNaming::kFree;
     return OkStatus();
+  }
+
+  // Meshes are compared in the order of the graph, whose bounds hold in no other.
+  Status CheckOrder() const {
+    SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(prepared_.options.strategy));
+    if (strategy->reorders == nullptr || !strategy->reorders(prepared_.strategy)) return OkStatus();
+    return UsageError(StrCat("--op-order ", kShortestOrder,
+                             " is of one mesh: choose that with --devices or --fit first, ",
+                             "then plan on it with --mesh"));
   }
 
   // A plan to start from has layouts for the axes of its own mesh; on meshes of more or fewer it is left out.

@@ -132,6 +132,7 @@ class PlanReader {
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
     if (message.has_prefetch()) options.prefetch = message.prefetch();
     if (message.has_uniform()) options.uniform = message.uniform();
+    options.reorders = message.reorders();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());
     // Plans from before there was a choice took outputs as they were written.
     const std::optional<OutputPolicy> outputs =

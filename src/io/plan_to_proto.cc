@@ -76,6 +76,7 @@ class PlanWriter {
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);
     if (options.prefetch) message.set_prefetch(*options.prefetch);
     if (options.uniform) message.set_uniform(*options.uniform);
+    message.set_reorders(options.reorders);
     for (const auto& [name, text] : options.rule_files) {
       v1::RuleFile& file = *message.add_rules();
       file.set_name(ToUtf8(name));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/dtype.h"
 #include "base/ids.h"
@@ -17,6 +18,7 @@
 #include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
 #include "pipeline/looped_experts.h"
+#include "pipeline/op_order.h"
 #include "pipeline/stage.h"
 #include "plan/pins.h"
 #include "problem/problem.h"
@@ -211,16 +213,8 @@ Status AddBound(const Problem& problem, const StrategyOptions& options, Assignme
   return OkStatus();
 }
 
-}  // namespace
-
-std::string_view Version() { return SBP_VERSION; }
-
-Result<std::unique_ptr<PosedProblem>> PoseProblem(PlanRequest request, const StageObserver& observer) {
-  StageRunner stages(observer);
-  return Pose(request, stages);
-}
-
-Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
+// In the order of the graph's ops.
+Result<Plan> PlanGivenOrder(PlanRequest request, const StageObserver& observer) {
   SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(request.options.strategy));
   StageRunner stages(observer);
   SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(request, stages));
@@ -252,7 +246,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
                       .strategy = std::move(of_mesh),
                       .rules = request.rules};
     other.options.memory_limit = other.strategy.memory_limit;
-    return MakePlan(std::move(other), {.cancelled = observer.cancelled});
+    return PlanGivenOrder(std::move(other), {.cancelled = observer.cancelled});
   };
   Assignment assignment;
   SBP_RETURN_IF_ERROR(stages.Run(
@@ -282,6 +276,22 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   WarnOfMemory(plan);
   AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);
   return std::move(plan);
+}
+
+}  // namespace
+
+std::string_view Version() { return SBP_VERSION; }
+
+Result<std::unique_ptr<PosedProblem>> PoseProblem(PlanRequest request, const StageObserver& observer) {
+  StageRunner stages(observer);
+  return Pose(request, stages);
+}
+
+Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
+  SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(request.options.strategy));
+  request.options.reorders = strategy->reorders != nullptr && strategy->reorders(request.strategy);
+  if (!request.options.reorders) return PlanGivenOrder(std::move(request), observer);
+  return PlanInShorterOrder(std::move(request), PlanGivenOrder, RebuildProblem, observer);
 }
 
 Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules) {

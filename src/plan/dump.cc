@@ -25,6 +25,7 @@ void DumpOptions(const PlanOptions& options, std::string& out) {
   if (options.memory_limit) out += StrCat(" memory-limit=", *options.memory_limit);
   if (options.prefetch) out += StrCat(" prefetch=", *options.prefetch);
   if (options.uniform) out += StrCat(" uniform=", FormatDouble(*options.uniform));
+  if (options.reorders) out += " reorders";
   out += "\n";
   for (const auto& [flag, value] : options.train) out += StrCat("train ", flag, " ", Quote(value), "\n");
   for (const std::string& pin : options.pins) out += StrCat("pin ", Quote(pin), "\n");

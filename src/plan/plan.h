@@ -110,6 +110,7 @@ struct PlanOptions {
   // --uniform: layers are laid out alike unless a mix takes less by more than this share; below 0: off; none: the
   // strategy asks no such thing.
   std::optional<double> uniform;
+  bool reorders = false;  // --op-order shortest: `graph` may have its ops in another order than the model
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text
 };
 

@@ -126,8 +126,9 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
     text += StrCat("; ", FormatSeconds(*in_arena), " in the arena of --physical, which uses memory again");
   }
   if (plan.schedule_bound_seconds) {
-    text += StrCat("; no plan takes less than ", FormatSeconds(*plan.schedule_bound_seconds), ", gap ",
-                   GapPercent(ScheduleGapOf(plan, schedule.step)));
+    text +=
+        StrCat("; no plan ", plan.options.reorders ? "in this order of ops " : "", "takes less than ",
+               FormatSeconds(*plan.schedule_bound_seconds), ", gap ", GapPercent(ScheduleGapOf(plan, schedule.step)));
   }
   return {"step time", FormatSeconds(schedule.step), text};
 }

@@ -128,6 +128,8 @@ struct StrategyRow {
   Status (*check)(const StrategyOptions& options) = nullptr;
   SearchGoal (*goal)(const StrategyOptions& options) = nullptr;  // null: it does not search
   double (*uniform)(const StrategyOptions& options) = nullptr;   // PlanOptions::uniform; null: it asks no such thing
+  // May the step run ops in another order than the graph's, where that is shorter? null: no.
+  bool (*reorders)(const StrategyOptions& options) = nullptr;
 };
 std::span<const StrategyRow> AllStrategies();  // all_strategies.cc; the first one is the default
 Result<const StrategyRow*> FindStrategy(std::string_view name);

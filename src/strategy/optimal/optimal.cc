@@ -65,7 +65,8 @@ StrategyRow OptimalStrategy() {
           .solve = SolveOptimal,
           .check = CheckSearchOptions,
           .goal = GoalOfSearch,
-          .uniform = [](const StrategyOptions& options) { return SearchOptionsOf(options).uniform; }};
+          .uniform = [](const StrategyOptions& options) { return SearchOptionsOf(options).uniform; },
+          .reorders = [](const StrategyOptions& options) { return SearchOptionsOf(options).reorders; }};
 }
 
 }  // namespace sbp

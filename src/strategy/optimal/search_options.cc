@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -15,6 +14,7 @@ namespace {
 
 constexpr double kMoreEffort = 20;  // times
 constexpr std::string_view kObjectives[] = {"schedule", "sum"};
+constexpr std::string_view kOpOrders[] = {"given", kShortestOrder};
 
 constexpr StrategyOption kSearchOptions[] = {
     {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},
@@ -29,6 +29,13 @@ constexpr StrategyOption kSearchOptions[] = {
         "schedule|sum",
         "what is least: the step with compute and collectives side by side, or the sum of their times [schedule]",
     },
+    {
+        "op-order",
+        OptionKind::kName,
+        "given|shortest",
+        "in which a step runs ops: the graph's, or with products that are read late, as gradients of weights, behind "
+        "collectives where that is shorter, at some twice the time of planning [given]",
+    },
     {"seed", OptionKind::kSeed, "N", "of its random choices"},
     {"start", OptionKind::kStart, "PLAN", "an earlier plan to begin with, ops matched by name; pins override"},
     {"log", OptionKind::kLog, "FILE", "cost and bound over time, as CSV"},
@@ -40,6 +47,15 @@ T ValueOr(const StrategyOptions& options, std::string_view name, T otherwise) {
   const auto found = options.values.find(name);
   const T* value = found == options.values.end() ? nullptr : std::get_if<T>(&found->second);
   return value == nullptr ? otherwise : *value;
+}
+
+// Of an option that names one of `names`, the first one by default.
+Status CheckName(const StrategyOptions& options, std::string_view option, std::span<const std::string_view> names) {
+  const std::string name = ValueOr(options, option, std::string(names[0]));
+  if (std::ranges::find(names, name) != names.end()) return OkStatus();
+  const std::vector<std::string> known(names.begin(), names.end());
+  return UsageError(
+      StrCat("--", option, " ", Quote(name), ": expected ", Join(known, " or "), DidYouMean(name, known)));
 }
 
 }  // namespace
@@ -56,17 +72,15 @@ SearchOptions SearchOptionsOf(const StrategyOptions& options) {
   search.seed = ValueOr(options, "seed", search.seed);
   search.objective = ValueOr(options, "objective", std::string(kObjectives[0])) == kObjectives[0] ? Objective::kSchedule
                                                                                                   : Objective::kSum;
+  search.reorders = ValueOr(options, "op-order", std::string(kOpOrders[0])) != kOpOrders[0];
   return search;
 }
 
 Status CheckSearchOptions(const StrategyOptions& options) {
   const bool both = options.values.contains("effort") && options.values.contains("time");
   if (both) return UsageError("--effort and --time: one of them says when to stop");
-  const std::string objective = ValueOr(options, "objective", std::string(kObjectives[0]));
-  if (std::ranges::find(kObjectives, objective) != std::end(kObjectives)) return OkStatus();
-  const std::vector<std::string> known(std::begin(kObjectives), std::end(kObjectives));
-  return UsageError(
-      StrCat("--objective ", Quote(objective), ": expected ", Join(known, " or "), DidYouMean(objective, known)));
+  SBP_RETURN_IF_ERROR(CheckName(options, "objective", kObjectives));
+  return CheckName(options, "op-order", kOpOrders);
 }
 
 SearchGoal GoalOfSearch(const StrategyOptions& options) {

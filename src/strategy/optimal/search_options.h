@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/status.h"
 #include "strategy/strategy.h"
@@ -24,8 +25,10 @@ struct SearchOptions {
   int threads = 2;        // the answer does not depend on it unless `seconds` is given
   uint64_t seed = 0;
   Objective objective = Objective::kSchedule;
+  bool reorders = false;  // may the step run ops in another order than the graph's?
 };
 std::span<const StrategyOption> AllSearchOptions();
+inline constexpr std::string_view kShortestOrder = "shortest";  // --op-order
 
 // What `options` say, and the defaults.
 SearchOptions SearchOptionsOf(const StrategyOptions& options);
