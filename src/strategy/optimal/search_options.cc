@@ -33,8 +33,8 @@ constexpr StrategyOption kSearchOptions[] = {
         "op-order",
         OptionKind::kName,
         "given|shortest",
-        "in which a step runs ops: the graph's, or with products that are read late, as gradients of weights, behind "
-        "collectives where that is shorter, at some twice the time of planning [given]",
+        "in which a step runs ops: the graph's, or one in which what is read late, as gradients of weights, hides "
+        "collectives, in twice the time of planning [given]",
     },
     {"seed", OptionKind::kSeed, "N", "of its random choices"},
     {"start", OptionKind::kStart, "PLAN", "an earlier plan to begin with, ops matched by name; pins override"},
