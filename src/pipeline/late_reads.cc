@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <deque>
 
+#include "boxing/boxing.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
 #include "graph/sections.h"
 #include "plan/transition_runs.h"
 #include "rule/factor_map.h"
-#include "boxing/boxing.h"
 
 namespace sbp {
 namespace {
@@ -129,8 +129,7 @@ class LateReads {
   }
 
   void Emit(uint32_t o) {
-    const double seconds =
-        plan_.decision(OpId(o)).compute_seconds * static_cast<double>(problem_.runs.of(OpId(o)));
+    const double seconds = plan_.decision(OpId(o)).compute_seconds * static_cast<double>(problem_.runs.of(OpId(o)));
     now_ = std::max(now_, ReadyTime(o)) + seconds;
     end_of_op_[o] = now_;
     order_.emplace_back(o);

@@ -84,8 +84,8 @@ std::optional<Plan> ShorterPlan(PlanRequest request, const Plan& given, const st
 
 }  // namespace
 
-Result<Plan> PlanInShorterOrder(PlanRequest request, const PlanInOrder& plan_in_order,
-                                const ProblemOfPlan& problem_of, const StageObserver& observer) {
+Result<Plan> PlanInShorterOrder(PlanRequest request, const PlanInOrder& plan_in_order, const ProblemOfPlan& problem_of,
+                                const StageObserver& observer) {
   const PlanRequest more = RequestOfMoreOrders(request);
   SBP_ASSIGN_OR_RETURN(Plan best, plan_in_order(std::move(request), observer));
   if (MeasureOf(best) != StepMeasure::kSchedule) return best;

@@ -8,8 +8,8 @@
 
 namespace sbp {
 
-// `order` as graph/reorder.h has it. What the order decides stays as it was: memory, what is sent ahead, what is written
-// in place, and the physical part, which is left out.
+// `order` as graph/reorder.h has it. What the order decides stays as it was: memory, what is sent ahead, what is
+// written in place, and the physical part, which is left out.
 Plan Reordered(const Plan& plan, std::span<const OpId> order);
 
 }  // namespace sbp

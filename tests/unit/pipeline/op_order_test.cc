@@ -121,7 +121,8 @@ TEST_F(OpOrderTest, AnInterruptedSearchKeepsTheGivenOrder) {
     asked.strategy.values["op-order"] = std::string("given");
     return MakePlan(std::move(asked));
   };
-  const Result<Plan> plan = PlanInShorterOrder(Request(), plan_in_order, RebuildProblem, {.cancelled = [] { return true; }});
+  const Result<Plan> plan =
+      PlanInShorterOrder(Request(), plan_in_order, RebuildProblem, {.cancelled = [] { return true; }});
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plans, 1);
   EXPECT_EQ(plan->graph.ops[0].name, "late0");
