@@ -11,65 +11,23 @@
 
 #include "base/checked_math.h"
 #include "physical/physical.h"
+#include "physical/taken.h"
 #include "plan/physical_plan.h"
 
 namespace sbp {
 namespace {
-
-// Addresses from begin to end, in use from position `first` to `last`.
-struct Taken {
-  int64_t begin = 0, end = 0;
-  uint32_t first = 0, last = 0;
-};
-
-// Finds what is taken at some time of an interval, by blocks of positions: what is in use in the interval's first
-// block, and what comes into use in its others. What is taken throughout is kept apart by the caller.
-class TakenIndex {
- public:
-  explicit TakenIndex(size_t positions) : in_use_(positions / kBlock + 1), begun_(in_use_.size()) {}
-
-  static size_t Blocks(const Register& r) { return r.last / kBlock - r.first / kBlock + 1; }
-
-  void Add(const Taken& taken) {
-    begun_[taken.first / kBlock].push_back(taken);
-    for (size_t b = taken.first / kBlock; b <= taken.last / kBlock; ++b) in_use_[b].push_back(taken);
-  }
-
-  void Collect(const Register& r, std::vector<Taken>& found) const {
-    const auto collect = [&](const std::vector<Taken>& block) {
-      std::ranges::copy_if(block, std::back_inserter(found),
-                           [&](const Taken& taken) { return taken.first <= r.last && r.first <= taken.last; });
-    };
-    collect(in_use_[r.first / kBlock]);
-    for (size_t b = r.first / kBlock + 1; b <= r.last / kBlock; ++b) collect(begun_[b]);
-  }
-
- private:
-  static constexpr size_t kBlock = 16;
-  std::vector<std::vector<Taken>> in_use_, begun_;  // per block
-};
-
-// The lowest address at or above `floor` where `bytes` fit between the taken ranges.
-int64_t LowestGap(std::vector<Taken>& taken, int64_t floor, int64_t bytes) {
-  std::sort(taken.begin(), taken.end(), [](const Taken& a, const Taken& b) { return a.begin < b.begin; });
-  int64_t at = floor;
-  for (const Taken& range : taken) {
-    if (range.begin - at >= bytes) break;
-    at = std::max(at, range.end);
-  }
-  return at;
-}
 
 // With several copies a register holds data of other micro-batches too, at positions outside of its lifetime.
 bool LivesThroughout(const Register& r, size_t num_tasks) {
   return r.copies > 1 || (r.first == 0 && r.last + 1 >= num_tasks);
 }
 
-// Blocks that an index of all registers would hold: what placing them in any order costs.
-size_t IndexSize(std::span<const Register> registers, size_t num_tasks) {
+// Blocks of positions that registers live in, together: what placing them in any order costs.
+size_t NumBlocks(std::span<const Register> registers, size_t num_tasks) {
+  constexpr uint32_t kBlock = 16;
   size_t blocks = 0;
   for (const Register& r : registers) {
-    if (!LivesThroughout(r, num_tasks)) blocks += TakenIndex::Blocks(r);
+    if (!LivesThroughout(r, num_tasks)) blocks += r.last / kBlock - r.first / kBlock + 1;
   }
   return blocks;
 }
@@ -152,11 +110,11 @@ struct Arena {
 
 Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound, int64_t enough) {
   constexpr int kRounds = 64;                  // of improvement
-  constexpr size_t kLargestIndex = 1'000'000;  // beyond, orders other than that of time take too long
+  constexpr size_t kMostBlocks = 1'000'000;  // beyond, orders other than that of time take too long
   Arena arena{0, "first-fit", placed};
   arena.bytes = PlaceFirstFit(tasks, arena.registers);
-  const size_t work = IndexSize(placed, tasks);
-  if (arena.bytes == bound || work > kLargestIndex) return arena;
+  const size_t work = NumBlocks(placed, tasks);
+  if (arena.bytes == bound || work > kMostBlocks) return arena;
   std::vector<uint32_t> best;
   const auto try_order = [&](const std::vector<uint32_t>& order, std::string_view name) {
     const int64_t bytes = PlaceRegisters(order, tasks, placed);
@@ -170,7 +128,7 @@ Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound, int64
   }
   // Whatever reaches to the top of the arena is placed first in the next round.
   std::vector<uint32_t> order = best;
-  if (order.empty() || work > kLargestIndex / kRounds) return arena;
+  if (order.empty() || work > kMostBlocks / kRounds) return arena;
   PlaceRegisters(order, tasks, placed);
   for (int round = 0; round < kRounds && arena.bytes > std::max(bound, enough); ++round) {
     const auto top = std::ranges::max_element(order, {}, [&](uint32_t i) {
@@ -217,17 +175,14 @@ std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Re
 int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::vector<Register>& registers) {
   const int64_t floor = PlaceAtTheBottom(num_tasks, registers);
   int64_t arena = floor;
-  TakenIndex placed(num_tasks);
-  std::vector<Taken> taken;
+  TakenAddresses taken(num_tasks);
   for (const uint32_t i : order) {
     Register& r = registers[i];
     if (r.bytes == 0 || LivesThroughout(r, num_tasks)) continue;
-    taken.clear();
-    placed.Collect(r, taken);
-    r.offset = LowestGap(taken, floor, r.footprint());
+    r.offset = taken.LowestGap(r.first, r.last, floor, r.footprint());
     const int64_t end = SaturatingAdd(r.offset, r.footprint());
     arena = std::max(arena, end);
-    placed.Add({r.offset, end, r.first, r.last});
+    taken.Take(r.first, r.last, r.offset, end);
   }
   return arena;
 }
