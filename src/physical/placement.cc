@@ -109,7 +109,7 @@ struct Arena {
 };
 
 Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound, int64_t enough) {
-  constexpr int kRounds = 64;                  // of improvement
+  constexpr int kRounds = 64;                // of improvement
   constexpr size_t kMostBlocks = 1'000'000;  // beyond, orders other than that of time take too long
   Arena arena{0, "first-fit", placed};
   arena.bytes = PlaceFirstFit(tasks, arena.registers);
