@@ -40,7 +40,7 @@ void TakenAddresses::Take(uint32_t first, uint32_t last, int64_t begin, int64_t 
 
 int64_t TakenAddresses::LowestGap(uint32_t first, uint32_t last, int64_t floor, int64_t bytes) {
   readings_.clear();
-  const auto read = [&](const Ranges& ranges) {
+  const auto read = [&](const Stretches& ranges) {
     if (!ranges.empty()) readings_.push_back({ranges.data(), ranges.data() + ranges.size()});
   };
   ForEachPart(leaves_ + first, leaves_ + last, [&](size_t node) { read(nodes_[node].some); });
@@ -58,8 +58,8 @@ int64_t TakenAddresses::LowestGap(uint32_t first, uint32_t last, int64_t floor, 
   return at;
 }
 
-void TakenAddresses::Add(Range range, Ranges& to) {
-  const auto begin = std::ranges::lower_bound(to, range.begin, {}, &Range::end);
+void TakenAddresses::Add(Stretch range, Stretches& to) {
+  const auto begin = std::ranges::lower_bound(to, range.begin, {}, &Stretch::end);
   auto end = begin;
   for (; end != to.end() && end->begin <= range.end; ++end) {
     range.begin = std::min(range.begin, end->begin);

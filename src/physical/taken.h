@@ -20,19 +20,19 @@ class TakenAddresses {
   int64_t LowestGap(uint32_t first, uint32_t last, int64_t floor, int64_t bytes);
 
  private:
-  struct Range {
+  struct Stretch {
     int64_t begin = 0, end = 0;
   };
-  using Ranges = std::vector<Range>;  // ascending, apart from each other
+  using Stretches = std::vector<Stretch>;  // ascending, apart from each other
   struct Node {
-    Ranges some, all;  // of its positions
+    Stretches some, all;  // of its positions
   };
-  static void Add(Range range, Ranges& to);
+  static void Add(Stretch range, Stretches& to);
 
   size_t leaves_;
   std::vector<Node> nodes_;  // the children of i are 2 i and 2 i + 1; the root is 1
   struct Reading {
-    const Range *next, *end;
+    const Stretch *next, *end;
   };
   std::vector<Reading> readings_;  // of the question being answered
 };
