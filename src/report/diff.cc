@@ -44,6 +44,7 @@ class PlanDiff {
     DiffOutputs();
     scope_.clear();
     label_.clear();
+    DiffOrder();
     Number(kTotal, kComputeSeconds, a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
     Number(kTotal, "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
     Number(kTotal, "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
@@ -124,6 +125,22 @@ class PlanDiff {
         Add(StrCat("op ", Quote(op.name)), "only in the second plan", "absent", b_.graph.type_of(op));
       }
     }
+  }
+
+  // Of the ops that both have, the first that one plan has put elsewhere. Orders that exporters chose say nothing.
+  void DiffOrder() {
+    if (!a_.options.reorders && !b_.options.reorders) return;
+    const NameIndex in_a(a_.graph), in_b(b_.graph);
+    auto x = a_.graph.ops.begin(), y = b_.graph.ops.begin();
+    while (true) {
+      x = std::find_if(x, a_.graph.ops.end(), [&](const Op& op) { return in_b.op(op.name).valid(); });
+      y = std::find_if(y, b_.graph.ops.end(), [&](const Op& op) { return in_a.op(op.name).valid(); });
+      if (x == a_.graph.ops.end() || y == b_.graph.ops.end()) return;
+      if (x->name != y->name) break;
+      ++x, ++y;
+    }
+    const std::string first = Quote(x->name), second = Quote(y->name);
+    Add("plan", "order of ops", StrCat(first, " before ", second), StrCat(second, " before ", first));
   }
 
   // The scope of the first op that reads each tensor, of inputs and parameters; others have their producer's.
