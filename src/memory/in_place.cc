@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -20,8 +21,8 @@ namespace {
 
 class InPlaceFinder {
  public:
-  InPlaceFinder(const Plan& plan, const StepOrder& order, const PairsOfOp& pairs)
-      : plan_(plan), graph_(plan.graph), order_(order), pairs_(pairs), builder_(plan, order) {
+  InPlaceFinder(const Plan& plan, const StepOrder& order, const LifetimeBuilder& builder, const PairsOfOp& pairs)
+      : plan_(plan), graph_(plan.graph), order_(order), pairs_(pairs), builder_(builder) {
     taken_.assign(builder_.buffers().size(), false);
     std::unordered_map<TensorId, int> writers;
     for (const Tie& tie : graph_.ties) ++writers[tie.input];
@@ -107,7 +108,7 @@ class InPlaceFinder {
   const Graph& graph_;
   const StepOrder& order_;
   const PairsOfOp& pairs_;
-  LifetimeBuilder builder_;
+  const LifetimeBuilder& builder_;
   std::vector<bool> taken_;                         // per buffer
   std::unordered_map<TensorId, TensorId> next_of_;  // outputs of ties that lie as their inputs do
   std::vector<TensorId> operands_;                  // of the op in hand
@@ -115,8 +116,19 @@ class InPlaceFinder {
 
 }  // namespace
 
+std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, const LifetimeBuilder& builder,
+                                      const PairsOfOp& pairs) {
+  return InPlaceFinder(plan, order, builder, pairs).Run();
+}
+
 std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, const PairsOfOp& pairs) {
-  return InPlaceFinder(plan, order, pairs).Run();
+  return FindInPlace(plan, order, LifetimeBuilder(plan, order), pairs);
+}
+
+std::vector<Lifetime> WriteInPlace(Plan& plan, const StepOrder& order, const PairsOfOp& pairs) {
+  LifetimeBuilder builder(plan, order);  // does not read in-place writes
+  plan.in_place = FindInPlace(plan, order, builder, pairs);
+  return Lifetimes(plan, order, std::move(builder));
 }
 
 }  // namespace sbp

@@ -22,6 +22,7 @@ class LifetimeBuilder {
   // Buffers as if each result had memory of its own. Tensor t, as its producer writes it, is buffer t; the copies that
   // transitions leave come next, then what the steps between write.
   std::vector<Lifetime>& buffers() { return buffers_; }
+  const std::vector<Lifetime>& buffers() const { return buffers_; }
   // The buffer that the op reads as its operand (captures last).
   size_t BufferOf(OpId op, uint32_t operand, TensorId tensor) const;
   const NdSbp& LayoutOf(size_t buffer) const;
@@ -55,7 +56,13 @@ class LifetimeBuilder {
   std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
   std::vector<size_t> copy_of_transition_;                      // its place in buffers_; 0: none
   std::vector<size_t> source_of_transition_;
+  std::vector<bool> is_boxed_;                       // per tensor
   std::unordered_map<uint64_t, size_t> boxed_uses_;  // UseKey -> the copy that it reads
 };
+
+// As in memory.h, where the buffers are known: those of the plan in that order.
+std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, const LifetimeBuilder& builder,
+                                      const PairsOfOp& pairs);
+std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order, LifetimeBuilder builder);
 
 }  // namespace sbp

@@ -72,6 +72,7 @@ void LifetimeBuilder::AddTensors() {
     buffers_.push_back(lifetime);
   }
   last_read_.assign(buffers_.size(), kUnread);
+  is_boxed_.assign(buffers_.size(), false);
 }
 
 void LifetimeBuilder::AddTransition(uint32_t number) {
@@ -81,6 +82,7 @@ void LifetimeBuilder::AddTransition(uint32_t number) {
   written.tensor = transition.tensor;
   written.transition = static_cast<int32_t>(number);
   written.kind = "boxing";
+  is_boxed_[transition.tensor.index()] = true;
   std::vector<uint32_t>& copies = copies_[transition.tensor];
   const uint32_t first = order_.transitions[number];
   source_of_transition_[number] = SourceOf(transition, copies);
@@ -125,7 +127,8 @@ void LifetimeBuilder::Read(size_t buffer, uint32_t position) {
 }
 
 size_t LifetimeBuilder::BufferOf(OpId op, uint32_t operand, TensorId tensor) const {
-  const auto boxed = boxed_uses_.empty() ? boxed_uses_.end() : boxed_uses_.find(UseKey(op, operand));
+  if (!is_boxed_[tensor.index()]) return tensor.index();
+  const auto boxed = boxed_uses_.find(UseKey(op, operand));
   return boxed == boxed_uses_.end() ? tensor.index() : boxed->second;
 }
 
@@ -218,7 +221,10 @@ void ShareMemoryInKernels(const Plan& plan, LifetimeBuilder& builder) {
 }  // namespace
 
 std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order) {
-  LifetimeBuilder builder(plan, order);
+  return Lifetimes(plan, order, LifetimeBuilder(plan, order));
+}
+
+std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order, LifetimeBuilder builder) {
   std::vector<Lifetime>& buffers = builder.buffers();
   for (const InPlaceWrite& write : plan.in_place) {
     const Op& op = plan.graph.op(write.op);

@@ -53,6 +53,8 @@ std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order);
 // Elsewhere the pair must be element-wise. Reads what Lifetimes reads, without Plan::in_place.
 using PairsOfOp = std::function<std::span<const InPlacePair>(OpId)>;
 std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, const PairsOfOp& pairs);
+// Sets them in the plan, in place of those that it had; returns Lifetimes with them.
+std::vector<Lifetime> WriteInPlace(Plan& plan, const StepOrder& order, const PairsOfOp& pairs);
 
 // The first position at which these buffers take most together.
 uint32_t PeakPosition(const StepOrder& order, const std::vector<Lifetime>& lifetimes);

@@ -271,10 +271,8 @@ int64_t Workspace(const Problem& problem, const Assignment& assignment, const Pl
 // In-place writes and memory of the plan in its order.
 void SetMemory(const Problem& problem, int64_t workspace, Plan& plan) {
   const StepOrder order = OrderOfStep(plan);
-  plan.in_place.clear();
-  plan.in_place =
-      FindInPlace(plan, order, [&](OpId op) { return std::span<const InPlacePair>(problem.class_at(op).in_place); });
-  plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
+  const auto pairs = [&](OpId op) { return std::span<const InPlacePair>(problem.class_at(op).in_place); };
+  plan.memory = PeakMemory(plan, order, WriteInPlace(plan, order, pairs));
   plan.memory.workspace_bytes = workspace;
   plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, workspace);
 }
