@@ -19,7 +19,7 @@ constexpr double kShareToEliminate = 0.25;                 // of the time that i
 constexpr int32_t kMostWidePause = 4;                      // rounds
 constexpr int32_t kMostIdle = 6;                           // steps
 constexpr double kShareOfWide = 0.5;                       // of the work of a round of the neighbourhood search
-constexpr int64_t kRoundWork = kSearchWorkPerSecond / 50;  // of each lane
+constexpr int64_t kRoundWork = kSearchWorkPerSecond / 50;  // of each lane, at most
 constexpr int32_t kWindow = 10;                            // rounds in which a challenger shows whether it will do
 constexpr int32_t kWatch = 96;                             // rounds in which the bound is to rise by
 constexpr double kLeastRise = 2e-4;                        // this share, or the dual works in every other round only
@@ -27,11 +27,18 @@ constexpr double kDearer[] = {1.05, 1.3, 1.01, 1.1, 2, 1.02, 1.2};  // prices of
 constexpr double kNear = 0.1;        // of the gap that is good enough: the bound can stay there
 constexpr double kLeastGain = 5e-4;  // of cost or bound: what patience waits for
 
+int64_t RoundWork(const LaneSearchOptions& options) {
+  if (options.rounds == 0) return kRoundWork;
+  const double of_lane = options.effort / (options.only_dual ? 1 : 2);
+  return std::min(kRoundWork, static_cast<int64_t>(of_lane / options.rounds * kSearchWorkPerSecond) + 1);
+}
+
 }  // namespace
 
 LaneSearch::LaneSearch(const Core& core, const LaneSearchOptions& options)
     : core_(core),
       options_(options),
+      round_work_(RoundWork(options)),
       ascent_(core, options.settles, kNear * options.gap),
       neighbourhoods_(core, options.seed + 1),
       challenger_(core, options.seed + 3),
@@ -92,7 +99,7 @@ void LaneSearch::Begin(const LaneSearch& folded, const FoldedCore& fold) {
 void LaneSearch::Prove() {
   constexpr double kLittle = 0.03;
   if (!IsSmall() && !(Upper() - bound() <= kLittle * std::fabs(Upper()))) return;
-  const BranchResult result = Branch(core_, ascent_.dual(), Upper(), kRoundWork);
+  const BranchResult result = Branch(core_, ascent_.dual(), Upper(), round_work_);
   if (result.found) Begin(result.choice);
   proved_ = result.complete;
   if (!proved_ && core_.steps() == 0) EliminateAll();
@@ -137,7 +144,7 @@ void LaneSearch::NoteGain() {
 
 bool LaneSearch::Done() const {
   if (proved_ || (options_.stop && options_.stop())) return true;
-  const int64_t done = (options_.only_dual ? 1 : 2) * rounds_ * kRoundWork;
+  const int64_t done = (options_.only_dual ? 1 : 2) * rounds_ * round_work_;
   if (options_.seconds > 0 ? OutOfTime() : static_cast<double>(done) >= options_.effort * kSearchWorkPerSecond)
     return true;
   if (bound() >= options_.cutoff) return true;
@@ -157,9 +164,9 @@ bool LaneSearch::Late() const {
 
 void LaneSearch::DualLane() {
   dual_found_ = {};
-  if (dual_rests_) return Challenge(kRoundWork);
+  if (dual_rests_) return Challenge(round_work_);
   int64_t work = 0;
-  while (work < kRoundWork && !Late()) {
+  while (work < round_work_ && !Late()) {
     if (!ascent_.converged()) {
       ascent_.Step(Upper());
       Offer(ascent_.choice(), ascent_.usage());
@@ -198,12 +205,12 @@ void LaneSearch::NeighbourhoodLane() {
     const double before = neighbourhoods_.cost() + neighbourhoods_.excess();
     // Memory is only priced there: one step is enough to see whether that leads on.
     do work += WideStep();
-    while (core_.steps() == 0 && work < kShareOfWide * kRoundWork && !Late());
+    while (core_.steps() == 0 && work < kShareOfWide * round_work_ && !Late());
     const bool better = neighbourhoods_.cost() + neighbourhoods_.excess() != before;
     wide_pause_ = better || core_.steps() == 0 ? 1 : std::min(kMostWidePause, wide_pause_ + 1);
   }
-  if (challenges_ && !dual_rests_ && rounds_ % 2 == 1) return Challenge(kRoundWork - work);
-  while (work < kRoundWork && !Late()) work += neighbourhoods_.Step();
+  if (challenges_ && !dual_rests_ && rounds_ % 2 == 1) return Challenge(round_work_ - work);
+  while (work < round_work_ && !Late()) work += neighbourhoods_.Step();
 }
 
 void LaneSearch::Challenge(int64_t most_work) {

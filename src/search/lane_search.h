@@ -21,6 +21,7 @@ namespace sbp {
 struct LaneSearchOptions {
   double seconds = 0;  // as in SolveOptions, as are those that follow
   double effort = 0;
+  int rounds = 0;
   int threads = 2;
   uint64_t seed = 0;
   double gap = 0;
@@ -89,6 +90,7 @@ class LaneSearch {
 
   const Core& core_;
   const LaneSearchOptions options_;
+  const int64_t round_work_;  // of each lane
   MultiplierAscent ascent_;
   // Where memory counts a search seldom leaves the region of choices that it began in. So another one begins again and
   // again at what the dual suggests meanwhile, and takes the place of the first one once it is better.

@@ -157,6 +157,7 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   const Core& core = reduction->core();
   Reporter reporter(network, *reduction, options);
   LaneSearchOptions lanes{.effort = options.effort,
+                          .rounds = options.rounds,
                           .threads = options.threads,
                           .seed = options.seed,
                           .gap = options.gap,

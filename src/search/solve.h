@@ -26,6 +26,7 @@ struct SolveProgress {
 struct SolveOptions {
   double seconds = 0;  // stop then, a fifth earlier if nothing feasible is found; 0: when the effort is spent
   double effort = 10;  // amount of work, about seconds of one processor; used when `seconds` is 0
+  int rounds = 0;      // that it is split into at least, so that what is proved early ends early; 0: as they come
   int threads = 2;
   uint64_t seed = 0;
   double gap = 0;          // stop once (cost - bound) / cost is at most this

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 #include <variant>
@@ -16,6 +17,8 @@
 #include "plan/plan.h"
 #include "schedule/play.h"
 #include "schedule/schedule.h"
+#include "search/cost_network.h"
+#include "search/reduce.h"
 #include "search/solve.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/candidate_lists.h"
@@ -29,14 +32,17 @@
 namespace sbp {
 namespace {
 
-// Ops from what changed, as far as the search looks, one after the other while the last two gained something.
+// Ops from what changed, as far as the search looks, one after the other while the last two gained something, and
+// another than the first knows something cheaper at all.
 constexpr int kRadii[] = {1, 3, 6, 12};
 constexpr int kRadiiWithoutGain = 2;
-constexpr size_t kMostReaders = 16;                                // of a tensor through which a neighbourhood grows
-constexpr double kMostOfOps = 0.25;                                // that are searched again
-constexpr double kMostDearer = 0.03;                               // than the earlier plan
-constexpr double kMostOfBoundLost = 0.02;                          // by pins that are gone
-constexpr double kEffortNearby = 0.02;                             // of a network's search, about seconds
+constexpr size_t kMostReaders = 16;        // of a tensor through which a neighbourhood grows
+constexpr double kMostOfOps = 0.25;        // that are searched again
+constexpr double kMostDearer = 0.03;       // than the earlier plan
+constexpr double kMostOfBoundLost = 0.02;  // by pins that are gone
+constexpr double kEffortNearby = 0.02;     // of a network's search, about seconds
+constexpr ptrdiff_t kFewOps = 300;         // searched: their best is mostly proved at once
+constexpr int kRoundsOfFew = 4;            // so that they end then
 constexpr const char* kAsksForWork[] = {"effort", "time", "gap"};  // options that say what to search for
 constexpr double kWorthIt = 1e-6;                                  // of a plan's seconds
 
@@ -44,7 +50,7 @@ class Replanner {
  public:
   Replanner(const Problem& problem, const StrategyOptions& options, const SearchOptions& search)
       : problem_(problem), options_(options), search_(search), by_schedule_(search.objective == Objective::kSchedule) {
-    Prepare(best_.plan);
+    for (Known* known : {&best_, &other_}) Prepare(known->plan);
   }
 
   std::optional<Assignment> Run() {
@@ -112,7 +118,9 @@ class Replanner {
       if (static_cast<double>(size) > kMostOfOps * static_cast<double>(near.size())) return radius > kRadii[0];
       if (size == last_size) return true;
       last_size = size;
-      without_gain = SearchAmong(*all, near) ? 0 : without_gain + 1;
+      const Found found = SearchAmong(*all, near);
+      if (found == Found::kNothing && radius > kRadii[0]) return true;
+      without_gain = found == Found::kBetter ? 0 : without_gain + 1;
       if (without_gain == kRadiiWithoutGain || (options_.cancelled && options_.cancelled())) return true;
     }
     return true;
@@ -150,8 +158,11 @@ class Replanner {
     return near;
   }
 
-  // Searches these ops, all others as they are. True: something better was found.
-  bool SearchAmong(const CandidateLists& all, const std::vector<bool>& near) {
+  // kNothing: it is proved that by the prices of the network nothing is cheaper.
+  enum class Found : uint8_t { kNothing, kNothingBetter, kBetter };
+
+  // Searches these ops, all others as they are.
+  Found SearchAmong(const CandidateLists& all, const std::vector<bool>& near) {
     CandidateLists lists(problem_);
     for (size_t o = 0; o < problem_.num_ops(); ++o) {
       CandidateLists::List list = {best_.assignment.ops[o].candidate};
@@ -168,20 +179,30 @@ class Replanner {
                                         .lists = &lists,
                                         .start = &best_.assignment,
                                         .weights = by_schedule_ ? &weights_ : nullptr});
-    if (!network.ok()) return false;
-    SolveOptions options{.effort = kEffortNearby, .threads = search_.threads, .seed = search_.seed};
+    if (!network.ok()) return Found::kNothingBetter;
+    const bool is_easy = std::ranges::count(near, true) <= kFewOps && !options_.memory_limit;
+    SolveOptions options{.effort = kEffortNearby,
+                         .rounds = is_easy ? kRoundsOfFew : 0,
+                         .threads = search_.threads,
+                         .seed = search_.seed};
+    options.memory = &reductions_;
     options.stop = options_.cancelled;
-    if (Result<std::vector<int32_t>> start = network->Write(best_.assignment); start.ok())
+    double seconds_of_start = std::numeric_limits<double>::infinity();
+    if (Result<std::vector<int32_t>> start = network->Write(best_.assignment); start.ok()) {
       options.start = *std::move(start);
+      const Evaluation evaluation = Evaluate(network->network(), options.start);
+      if (!evaluation.forbidden && evaluation.feasible) seconds_of_start = evaluation.value;
+    }
     const SolveResult solved = Solve(network->network(), options);
-    if (solved.evaluation.forbidden || !solved.evaluation.feasible || solved.choice == options.start) return false;
-    Known found{.assignment = best_.assignment};
-    Prepare(found.plan);
-    network->Read(solved.choice, found.assignment);
-    if (!Price(found) || found.seconds >= best_.seconds * (1 - kWorthIt)) return false;
-    found.assignment.reasons = best_.assignment.reasons;
-    best_ = std::move(found);
-    return true;
+    if (solved.evaluation.forbidden || !solved.evaluation.feasible) return Found::kNothingBetter;
+    if (solved.evaluation.value >= seconds_of_start * (1 - kWorthIt))
+      return solved.gap > 0 ? Found::kNothingBetter : Found::kNothing;
+    other_.assignment = best_.assignment;
+    network->Read(solved.choice, other_.assignment);
+    if (!Price(other_) || other_.seconds >= best_.seconds * (1 - kWorthIt)) return Found::kNothingBetter;
+    other_.assignment.reasons = best_.assignment.reasons;
+    std::swap(best_, other_);
+    return Found::kBetter;
   }
 
   // A second of a collective counts as what it adds to the schedule; those of tensors of equal producers or readers
@@ -235,7 +256,8 @@ class Replanner {
   const StrategyOptions& options_;
   const SearchOptions& search_;
   const bool by_schedule_;
-  Known best_;
+  Known best_, other_;  // the latter is what is being tried
+  ReductionMemory reductions_;
   PriceWeights weights_;
 };
 
