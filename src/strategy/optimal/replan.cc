@@ -36,13 +36,13 @@ namespace {
 // another than the first knows something cheaper at all.
 constexpr int kRadii[] = {1, 3, 6, 12};
 constexpr int kRadiiWithoutGain = 2;
-constexpr size_t kMostReaders = 16;        // of a tensor through which a neighbourhood grows
-constexpr double kMostOfOps = 0.25;        // that are searched again
-constexpr double kMostDearer = 0.03;       // than the earlier plan
-constexpr double kMostOfBoundLost = 0.02;  // by pins that are gone
-constexpr double kEffortNearby = 0.02;     // of a network's search, about seconds
-constexpr ptrdiff_t kFewOps = 300;         // searched: their best is mostly proved at once
-constexpr int kRoundsOfFew = 4;            // so that they end then
+constexpr size_t kMostReaders = 16;                                // of a tensor through which a neighbourhood grows
+constexpr double kMostOfOps = 0.25;                                // that are searched again
+constexpr double kMostDearer = 0.03;                               // than the earlier plan
+constexpr double kMostOfBoundLost = 0.02;                          // by pins that are gone
+constexpr double kEffortNearby = 0.02;                             // of a network's search, about seconds
+constexpr ptrdiff_t kFewOps = 300;                                 // searched: their best is mostly proved at once
+constexpr int kRoundsOfFew = 4;                                    // so that they end then
 constexpr const char* kAsksForWork[] = {"effort", "time", "gap"};  // options that say what to search for
 constexpr double kWorthIt = 1e-6;                                  // of a plan's seconds
 
