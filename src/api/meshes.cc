@@ -97,7 +97,7 @@ class Planner {
     };
     if (!search_.fit) input_.assumed_batch = search_.devices;
     SBP_ASSIGN_OR_RETURN(prepared_, PrepareModel(input_, rules_, place));
-    SBP_RETURN_IF_ERROR(CheckOrder());
+    SBP_RETURN_IF_ERROR(KeepOrder());
     if (note_ && !input_.ignore_annotations &&
         (input_.loaded->annotations != nullptr || input_.loaded->shardings != nullptr))
       note_("the model's sharding annotations are for one mesh: --devices and --fit plan without them");
@@ -106,10 +106,15 @@ class Planner {
     return OkStatus();
   }
 
-  // Meshes are compared in the order of the graph, whose bounds hold in no other.
-  Status CheckOrder() const {
+  // Meshes are compared in the order of the graph, whose bounds hold in no other: also where a plan to start from has
+  // its own.
+  Status KeepOrder() {
     SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(prepared_.options.strategy));
-    if (strategy->reorders == nullptr || !strategy->reorders(prepared_.strategy)) return OkStatus();
+    if (strategy->reorders == nullptr) return OkStatus();
+    if (!strategy->reorders(prepared_.strategy)) {
+      prepared_.strategy.values["op-order"] = std::string(kGivenOrder);
+      return OkStatus();
+    }
     return UsageError(StrCat("--op-order ", kShortestOrder,
                              " is of one mesh: choose that with --devices or --fit first, ",
                              "then plan on it with --mesh"));

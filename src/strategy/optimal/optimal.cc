@@ -18,8 +18,8 @@
 namespace sbp {
 namespace {
 
-constexpr double kShareOfSums = 0.5;  // of the time, at most; the search for a shorter schedule has what is left
-constexpr double kLeastSeconds = 1e-3;
+constexpr double kShareOfSums = 0.5;    // of the time, at most; the search for a shorter schedule has what is left
+constexpr double kLeastSeconds = 1e-3;  // of the latter: 0 would be no limit
 
 Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
   const auto begin = std::chrono::steady_clock::now();

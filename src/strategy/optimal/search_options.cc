@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMoreEffort = 20;  // times
 constexpr std::string_view kObjectives[] = {"schedule", "sum"};
-constexpr std::string_view kOpOrders[] = {"given", kShortestOrder};
+constexpr std::string_view kOpOrders[] = {kGivenOrder, kShortestOrder};
 
 constexpr StrategyOption kSearchOptions[] = {
     {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},

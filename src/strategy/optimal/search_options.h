@@ -28,7 +28,7 @@ struct SearchOptions {
   bool reorders = false;  // may the step run ops in another order than the graph's?
 };
 std::span<const StrategyOption> AllSearchOptions();
-inline constexpr std::string_view kShortestOrder = "shortest";  // --op-order
+inline constexpr std::string_view kGivenOrder = "given", kShortestOrder = "shortest";  // --op-order
 
 // What `options` say, and the defaults.
 SearchOptions SearchOptionsOf(const StrategyOptions& options);
