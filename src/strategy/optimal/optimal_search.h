@@ -118,6 +118,7 @@ class OptimalSearch {
   Result<std::optional<Way>> LookAt(size_t number, double most_seconds);
   Result<std::vector<Way>> SortWays(const std::vector<size_t>& numbers, size_t most, const StrategyOptions& options,
                                     const Look& look);
+  bool NearEnoughForSchedules() const;
   Result<std::vector<Way>> LookAtWays(const StrategyOptions& options);
   Status TryWays();
   Status GoOnFromWay();

@@ -27,6 +27,9 @@ constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
 // Likewise, that are looked at where a look is a search of its own; and where what is known is good enough already, as
 // many as cost little beside the search: none of a graph of so many ops, in which they could hardly win anything.
 constexpr size_t kOpsOfLooks = 16'000, kOpsOfFewLooks = 4'000;
+// Where no limit presses and it is schedules that count, so near the bound, by the gap that is good enough, is near
+// enough: a way can win no more than that, and of a sum that is not what is asked for.
+constexpr double kGapsWithoutWays = 5;
 
 // The same layouts, whatever the texts are?
 bool AlikeTensors(const auto& a, const auto& b) {
@@ -92,10 +95,15 @@ Result<std::vector<OptimalSearch::Way>> OptimalSearch::SortWays(const std::vecto
   return ways;
 }
 
+bool OptimalSearch::NearEnoughForSchedules() const {
+  return search_.objective == Objective::kSchedule && !LimitOfNetworks() && best_->excess == 0 &&
+         best_->seconds - bound_ <= kGapsWithoutWays * search_.gap * best_->seconds;
+}
+
 // The known ways that differ and may be better, those with most promise first.
 Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const StrategyOptions& options) {
   const size_t ops = std::max<size_t>(1, problem_.num_ops());
-  const bool all = !chosen_ && !GoodEnough();
+  const bool all = !chosen_ && !GoodEnough() && !NearEnoughForSchedules();
   const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / ops);
   const size_t most = all ? options_.num_ways : !chosen_ && ops >= kOpsOfFewLooks ? 0 : of_large;
   std::vector<size_t> numbers(options_.num_ways);
