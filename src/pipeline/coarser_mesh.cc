@@ -21,6 +21,7 @@ namespace {
 constexpr size_t kFewestAxes = 3;
 constexpr double kShareOfCoarse = 0.4;  // of effort and time
 constexpr size_t kMostOps = 20'000;     // of more, the search on the coarse mesh takes too long for what it finds
+constexpr double kRoomOnCoarse = 0.97;  // of a limit: boxing of axis after axis holds a little more on the fine mesh
 
 bool HasPins(const Pins& pins) {
   return !pins.signatures.empty() || !pins.tensors.empty() || !pins.lies.empty() || !pins.uses.empty();
@@ -66,9 +67,10 @@ void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, Strat
   const std::vector<int> axes = AxesOfSeveral(problem.mesh);
   if (axes.size() < kFewestAxes || problem.num_ops() > kMostOps || starts || HasPins(problem.pins)) return;
   StrategyOptions coarse = strategy;
-  coarse.memory_limit.reset();  // to search under it takes many times as long
+  coarse.memory_limit.reset();  // to search under it takes longer
   coarse.found = nullptr;
   coarse.only_begins = true;
+  coarse.explains = false;
   const SearchOptions search = SearchOptionsOf(strategy);
   if (search.seconds > 0) {
     coarse.values["time"] = kShareOfCoarse * search.seconds;
@@ -77,8 +79,18 @@ void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, Strat
     coarse.values["effort"] = kShareOfCoarse * search.effort;
   }
   const int cut = CutOf(problem.mesh, axes, problem.boxing->cluster().devices_per_node);
-  const Result<Plan> plan = plan_on(Merged(problem.mesh, cut), std::move(coarse));
-  if (!plan.ok() || (strategy.memory_limit && plan->memory.peak_bytes > *strategy.memory_limit)) return;
+  const Mesh merged = Merged(problem.mesh, cut);
+  Result<Plan> plan = plan_on(merged, coarse);
+  if (strategy.memory_limit && plan.ok()) {
+    const auto room = static_cast<int64_t>(kRoomOnCoarse * static_cast<double>(*strategy.memory_limit));
+    if (plan->memory.peak_bytes > room) {
+      // Searches under a limit go far astray from a plan that is none of theirs.
+      strategy.start_waits = true;
+      coarse.memory_limit = room;
+      plan = plan_on(merged, coarse);
+    }
+  }
+  if (!plan.ok()) return;
   BeginFrom(KnownPlanOf(*plan), problem.mesh, strategy);
 }
 

@@ -72,6 +72,7 @@ struct StrategyOptions {
   // Of kStart: an earlier plan, by this graph's ops and tensors; absent: not in that plan. Empty: no plan.
   std::vector<std::optional<Signature>> start_signatures;
   std::vector<std::optional<NdSbp>> start_sources;
+  bool start_waits = false;  // sums are searched as if there were none: what comes of it is then compared by schedule
   double start_bound_seconds = 0;  // no assignment's prices add up to less, as is known from elsewhere; 0: nothing is
   std::optional<EarlierAnswer> start_answer;  // that plan, where it answers this problem but for pins and limit
   // Ways known in the field to solve such a problem, each the problem with pins: where a search may begin, and which it

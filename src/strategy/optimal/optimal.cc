@@ -1,12 +1,20 @@
 // optimal: all signatures together (optimal_search.h), then the shortest schedule from there (overlap_search.h).
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "base/status.h"
+#include "plan/plan.h"
 #include "problem/problem.h"
+#include "schedule/schedule.h"
 #include "strategy/all_strategies.h"
+#include "strategy/evaluate.h"
+#include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/network_size.h"
 #include "strategy/optimal/optimal_search.h"
 #include "strategy/optimal/overlap_search.h"
 #include "strategy/optimal/regular.h"
@@ -20,14 +28,37 @@ namespace {
 
 constexpr double kShareOfSums = 0.5;    // of the time, at most; the search for a shorter schedule has what is left
 constexpr double kLeastSeconds = 1e-3;  // of the latter: 0 would be no limit
+// By the gap that is good enough: from there on a plan under a limit is compared with what is found without it.
+constexpr double kGapsOfLimited = 3;
+constexpr size_t kMostOpsToCompare = 5'000;  // of a graph
+constexpr double kMayFit = 1.4;  // by the limit: a plan of the least sum holds more than one of a short schedule, often
 
-Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
+struct Priced {
+  int64_t peak = 0;  // bytes
+  double step = 0;   // seconds, of the schedule
+};
+
+Result<Priced> PriceOf(const Problem& problem, const StrategyOptions& options, const Assignment& assignment) {
+  Plan plan;
+  plan.graph = *problem.graph;
+  plan.mesh = problem.mesh;
+  plan.cluster = problem.boxing->cluster();
+  plan.options.memory_limit = options.memory_limit;
+  plan.options.prefetch = options.prefetch;
+  SBP_RETURN_IF_ERROR(Evaluate(problem, assignment, plan, {.reasons = false, .ahead = true}));
+  return Priced{plan.memory.peak_bytes, MakeSchedule(plan).summary.step};
+}
+
+// `goes_on`, where given: is the plan of the least sum worth the search for a short schedule?
+Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
+                               const std::function<bool(const Assignment&)>& goes_on = nullptr) {
   const auto begin = std::chrono::steady_clock::now();
   StrategyOptions of_sum = options;
   if (search.seconds > 0 && search.objective == Objective::kSchedule)
     of_sum.values["time"] = kShareOfSums * search.seconds;
   OptimalSearch sums(problem, of_sum);
   SBP_ASSIGN_OR_RETURN(Assignment found, sums.Run());
+  if (goes_on && !goes_on(found)) return NoPlan("this leads nowhere");
   if (search.objective == Objective::kSchedule) {
     const OtherPlans others = {.mix = sums.mix() ? &*sums.mix() : nullptr,
                                .uniform = sums.uniform() ? &*sums.uniform() : nullptr,
@@ -40,18 +71,51 @@ Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& op
   return MakeRegular(problem, options, search, std::move(found));
 }
 
+bool MayCompare(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
+  if (!options.memory_limit || options.only_bound || options.only_begins) return false;
+  if (search.objective != Objective::kSchedule || search.seconds > 0) return false;
+  if (options.cancelled && options.cancelled()) return false;
+  const Result<CandidateLists> all = CandidateLists::All(problem);
+  return problem.num_ops() <= kMostOpsToCompare && all.ok() && FitsNetwork(problem, *all, false);
+}
+
+// Searches under a limit look elsewhere than those without: what the latter find may fit and be shorter all the same, or
+// a limit just above what a plan holds would lead to a longer one.
+Result<Assignment> SearchWithin(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
+  Result<Assignment> found = SearchWhole(problem, options, search);
+  if (!found.ok() || !MayCompare(problem, options, search)) return found;
+  SBP_ASSIGN_OR_RETURN(const Priced limited, PriceOf(problem, options, *found));
+  const double gap = limited.step - found->schedule_bound_seconds.value_or(0);
+  if (gap <= kGapsOfLimited * search.gap * limited.step) return found;
+  StrategyOptions free = options;
+  free.memory_limit.reset();
+  const Result<Assignment> other = SearchWhole(problem, free, search, [&](const Assignment& summed) {
+    const Result<Priced> priced = PriceOf(problem, free, summed);
+    return priced.ok() && static_cast<double>(priced->peak) <= kMayFit * static_cast<double>(*options.memory_limit);
+  });
+  if (!other.ok()) return found;
+  const Result<Priced> priced = PriceOf(problem, options, *other);
+  if (!priced.ok() || priced->peak > *options.memory_limit || priced->step >= limited.step) return found;
+  Assignment shorter = *other;
+  shorter.lower_bound_seconds = std::max(shorter.lower_bound_seconds, found->lower_bound_seconds);
+  if (const double bound = std::max(shorter.schedule_bound_seconds.value_or(0), found->schedule_bound_seconds.value_or(0));
+      bound > 0)
+    shorter.schedule_bound_seconds = std::min(priced->step, bound);
+  return shorter;
+}
+
 Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options) {
   if (problem.mesh.num_devices() == 1) {
     return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
   }
   const SearchOptions search = SearchOptionsOf(options);
   if (std::optional<Assignment> again = Replan(problem, options, search)) return *std::move(again);
-  if (!LeadsAstray(problem, options)) return SearchWhole(problem, options, search);
+  if (!LeadsAstray(problem, options)) return SearchWithin(problem, options, search);
   StrategyOptions afresh = options;
   afresh.start_answer.reset();
   afresh.start_signatures.clear();
   afresh.start_sources.clear();
-  return SearchWhole(problem, afresh, search);
+  return SearchWithin(problem, afresh, search);
 }
 
 }  // namespace

@@ -118,8 +118,10 @@ Status OptimalSearch::TryOthers() {
   }
   if (!options_.start_signatures.empty() && best_) {
     SBP_ASSIGN_OR_RETURN(earlier_, AssignmentNearStart(problem_, options_, best_->assignment));
-    SBP_RETURN_IF_ERROR(Offer(*earlier_));
-    fastest = std::min(fastest, priced_.total.seconds());
+    if (!options_.start_waits) {
+      SBP_RETURN_IF_ERROR(Offer(*earlier_));
+      fastest = std::min(fastest, priced_.total.seconds());
+    }
   }
   presses_ = !best_ || best_->excess > 0 || fastest < best_->seconds;
   return OkStatus();
