@@ -36,15 +36,20 @@ constexpr double kRoundingOfSums = 1e-9;  // of the bound: what sums of doubles 
 
 class LayoutBound::Ascent {
  public:
-  Ascent(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights)
+  Ascent(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights,
+         const Ascent* like)
       : problem_(problem),
         lists_(lists),
         weights_(weights),
         graph_(problem, weights),
         grain_((upper + 1e-9) * kGrain),
         most_(std::ceil(kMost / kGrain) * grain_) {
-    for (const Link& link : graph_.links())
-      message_of_.push_back(messages_.Add(std::vector<double>(link.numbers->size())));
+    if (like != nullptr && like->message_of_.size() == graph_.links().size()) {
+      BeginLike(*like);
+    } else {
+      for (const Link& link : graph_.links())
+        message_of_.push_back(messages_.Add(std::vector<double>(link.numbers->size())));
+    }
     excess_of_.assign(problem.num_ops(), -1);
   }
 
@@ -94,12 +99,32 @@ class LayoutBound::Ascent {
     size_t operator()(const std::vector<int32_t>& key) const { return HashRange(key.size(), key); }
   };
 
+  // Whatever the messages, the least values are a bound.
+  void BeginLike(const Ascent& like) {
+    begins_like_ = true;
+    std::unordered_map<int32_t, int32_t> taken;  // rows of like's to rows of ours
+    for (const int32_t row : like.message_of_) {
+      const auto [entry, is_new] = taken.try_emplace(row);
+      if (is_new) {
+        const std::span<const double> before = like.messages_[row];
+        std::vector<double> message(before.begin(), before.end());
+        for (double& seconds : message) {
+          const bool forbids = std::abs(seconds) >= like.most_;
+          seconds = forbids ? std::copysign(most_, seconds)
+                            : std::clamp(std::round(seconds / grain_) * grain_ + 0.0, -most_, most_);  // no -0
+        }
+        entry->second = messages_.Add(message);
+      }
+      message_of_.push_back(entry->second);
+    }
+  }
+
   // What sums of doubles may be off.
   double Rounding() const { return kRoundingOfSums * bound_; }
 
   // Every factor's least value, after what the ones before it have moved to it. Nothing that moves later makes it
-  // smaller, so that the sum is a bound when the sweep is done. Cut short, it is one for the first sweep only: then
-  // what was not visited is as it was.
+  // smaller, so that the sum is a bound when the sweep is done. Cut short, it is one for the first sweep only, where
+  // all messages were zero: then what was not visited is as it was.
   double Sweep(bool forward, const std::function<bool()>& late) {
     double sum = 0;
     bool cut = false;
@@ -110,7 +135,7 @@ class LayoutBound::Ascent {
       cut = cut || ((i + 1) % kNodesPerLook == 0 && late());
       if (!cut) {
         sum += node.op ? VisitOp(node.index, forward) : VisitTensor(node.index, forward);
-      } else if (bound_ > 0) {
+      } else if (bound_ > 0 || begins_like_) {
         return 0;
       } else if (node.op) {
         sum += LeastCompute(OpId(node.index));
@@ -305,14 +330,18 @@ class LayoutBound::Ascent {
   std::map<std::pair<uint32_t, int64_t>, double> least_compute_;  // by number of the list, and runs
   NumberRows<double> excess_;       // seconds above the least value of an op's factor, per candidate
   std::vector<int32_t> excess_of_;  // per op; -1: none
+  bool begins_like_ = false;
   double bound_ = 0;
   double before_ = 0;  // the bound before the last sweep backward
   int64_t work_ = 0;
 };
 
-LayoutBound::LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights)
-    : ascent_(std::make_unique<Ascent>(problem, lists, upper, weights)) {}
+LayoutBound::LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights,
+                         const LayoutBound* like)
+    : ascent_(std::make_unique<Ascent>(problem, lists, upper, weights, like ? like->ascent_.get() : nullptr)) {}
 LayoutBound::~LayoutBound() = default;
+LayoutBound::LayoutBound(LayoutBound&&) noexcept = default;
+LayoutBound& LayoutBound::operator=(LayoutBound&&) noexcept = default;
 void LayoutBound::Ascend(int64_t most_work, const std::function<bool()>& stop, double enough) {
   ascent_->Ascend(most_work, stop, enough);
 }

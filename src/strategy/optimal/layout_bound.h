@@ -33,9 +33,14 @@ namespace sbp {
 class LayoutBound {
  public:
   // `upper`: seconds of some plan (what the messages are measured by). `problem` and `lists` outlive this. Pins of
-  // `lists` are kept. With weights it is one of the prices weighted so, `upper` and all figures too.
-  LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights = {});
+  // `lists` are kept. With weights it is one of the prices weighted so, `upper` and all figures too. `like`: one of the
+  // same problem and lists by other weights, whose messages it begins with: it comes to rest sooner, and not quite where
+  // it would else. Null: none.
+  LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights = {},
+              const LayoutBound* like = nullptr);
   ~LayoutBound();
+  LayoutBound(LayoutBound&&) noexcept;
+  LayoutBound& operator=(LayoutBound&&) noexcept;
 
   // Sweeps until about that much work (steps of the innermost loops) is done, little is gained, or the bound is
   // `enough`.

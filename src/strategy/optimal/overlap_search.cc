@@ -338,10 +338,11 @@ class OverlapSearch {
   std::optional<CandidateLists> ChooseForRound(const CandidateLists& all, const PriceWeights& weights) {
     if (FitsNetwork(problem_, all, false)) return std::nullopt;
     const double upper = WeightedTotal(best_.plan, weights);
-    LayoutBound bound(problem_, all, upper, weights);
+    bound_of_round_ = LayoutBound(problem_, all, upper, weights, bound_of_round_ ? &*bound_of_round_ : nullptr);
     const double effort = IsLimited() ? kEffortOfChoosing : kEffortOfRound;
-    bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, effort * search_.effort)), options_.cancelled);
-    return ChooseCandidates(problem_, all, all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
+    bound_of_round_->Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, effort * search_.effort)),
+                            options_.cancelled);
+    return ChooseCandidates(problem_, all, all, *bound_of_round_, upper, {&best_.assignment, 1}, kMostOfRound);
   }
 
   std::optional<LayoutNetwork> NetworkOf(const PriceWeights& weights,
@@ -472,6 +473,7 @@ class OverlapSearch {
   std::vector<std::optional<double>> added_;  // per kind; none: no schedule has shown it
   double mean_ = 1;                           // of all collectives of the last schedule
   bool hopes_ = false;                        // that collectives which no schedule has shown are hidden
+  std::optional<LayoutBound> bound_of_round_;  // of the last one; the next begins with its messages
   std::optional<KnownForms> forms_;
   std::array<std::set<ScheduleForm>, 2> tried_forms_;  // without the memory limit, and with it
   double sum_bound_ = 0;

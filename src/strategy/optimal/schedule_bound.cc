@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ class Bounder {
         known_(known),
         options_(options),
         search_(search),
+        all_(CandidateLists::All(problem)),
         forms_(options.forms != nullptr ? *options.forms : KnownForms(problem, known)) {}
 
   ScheduleBound Run() {
@@ -89,13 +91,13 @@ class Bounder {
   }
 
   void Solve(const PriceWeights& weights) {
-    const Result<CandidateLists> all = CandidateLists::All(problem_);
-    if (!all.ok()) return;
-    if (!FitsNetwork(problem_, *all, false)) {
-      LayoutBound bound(problem_, *all, WeightedTotal(known_, weights), weights);
-      bound.Ascend(static_cast<int64_t>(kWorkOfForm * std::min(1.0, options_.effort)), search_.cancelled,
-                   options_.step * (1 - options_.gap));
-      found_.seconds = std::max(found_.seconds, bound.bound());
+    if (!all_.ok()) return;
+    if (!FitsNetwork(problem_, *all_, false)) {
+      bound_of_form_ = LayoutBound(problem_, *all_, WeightedTotal(known_, weights), weights,
+                                   bound_of_form_ ? &*bound_of_form_ : nullptr);
+      bound_of_form_->Ascend(static_cast<int64_t>(kWorkOfForm * std::min(1.0, options_.effort)), search_.cancelled,
+                             options_.step * (1 - options_.gap));
+      found_.seconds = std::max(found_.seconds, bound_of_form_->bound());
       return;
     }
     const Result<LayoutNetwork> relaxed =
@@ -130,6 +132,8 @@ class Bounder {
   const Plan& known_;
   const ScheduleBoundOptions& options_;
   const StrategyOptions& search_;
+  const Result<CandidateLists> all_;
+  std::optional<LayoutBound> bound_of_form_;  // of the last one; the next begins with its messages
   KnownForms forms_;
   ScheduleForm best_form_ = forms_.Even();  // the best one tried
   ScheduleBound found_;
