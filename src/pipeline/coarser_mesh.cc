@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -73,7 +72,8 @@ void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, Strat
   coarse.explains = false;
   const SearchOptions search = SearchOptionsOf(strategy);
   if (search.seconds > 0) {
-    coarse.values["time"] = kShareOfCoarse * search.seconds;
+    const int plans = strategy.memory_limit ? 2 : 1;  // without the limit, then under it
+    coarse.values["time"] = kShareOfCoarse * search.seconds / plans;
     strategy.values["time"] = (1 - kShareOfCoarse) * search.seconds;
   } else {
     coarse.values["effort"] = kShareOfCoarse * search.effort;

@@ -34,8 +34,8 @@ class LayoutBound {
  public:
   // `upper`: seconds of some plan (what the messages are measured by). `problem` and `lists` outlive this. Pins of
   // `lists` are kept. With weights it is one of the prices weighted so, `upper` and all figures too. `like`: one of the
-  // same problem and lists by other weights, whose messages it begins with: it comes to rest sooner, and not quite where
-  // it would else. Null: none.
+  // same problem and lists by other weights, whose messages it begins with: it comes to rest sooner, and not quite
+  // where it would else. Null: none.
   LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights = {},
               const LayoutBound* like = nullptr);
   ~LayoutBound();

@@ -79,8 +79,8 @@ bool MayCompare(const Problem& problem, const StrategyOptions& options, const Se
   return problem.num_ops() <= kMostOpsToCompare && all.ok() && FitsNetwork(problem, *all, false);
 }
 
-// Searches under a limit look elsewhere than those without: what the latter find may fit and be shorter all the same, or
-// a limit just above what a plan holds would lead to a longer one.
+// Searches under a limit look elsewhere than those without: what the latter find may fit and be shorter all the same,
+// or a limit just above what a plan holds would lead to a longer one.
 Result<Assignment> SearchWithin(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
   Result<Assignment> found = SearchWhole(problem, options, search);
   if (!found.ok() || !MayCompare(problem, options, search)) return found;
@@ -89,6 +89,7 @@ Result<Assignment> SearchWithin(const Problem& problem, const StrategyOptions& o
   if (gap <= kGapsOfLimited * search.gap * limited.step) return found;
   StrategyOptions free = options;
   free.memory_limit.reset();
+  free.found = nullptr;  // what it meets need not fit
   const Result<Assignment> other = SearchWhole(problem, free, search, [&](const Assignment& summed) {
     const Result<Priced> priced = PriceOf(problem, free, summed);
     return priced.ok() && static_cast<double>(priced->peak) <= kMayFit * static_cast<double>(*options.memory_limit);
@@ -98,7 +99,8 @@ Result<Assignment> SearchWithin(const Problem& problem, const StrategyOptions& o
   if (!priced.ok() || priced->peak > *options.memory_limit || priced->step >= limited.step) return found;
   Assignment shorter = *other;
   shorter.lower_bound_seconds = std::max(shorter.lower_bound_seconds, found->lower_bound_seconds);
-  if (const double bound = std::max(shorter.schedule_bound_seconds.value_or(0), found->schedule_bound_seconds.value_or(0));
+  if (const double bound =
+          std::max(shorter.schedule_bound_seconds.value_or(0), found->schedule_bound_seconds.value_or(0));
       bound > 0)
     shorter.schedule_bound_seconds = std::min(priced->step, bound);
   return shorter;

@@ -15,6 +15,7 @@
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/optimal_search.h"
+#include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -469,10 +469,10 @@ class OverlapSearch {
   bool presses_ = true;       // the memory limit, as far as is seen: networks know it
   Scheduled best_;
   bool is_new_ = false;
-  std::vector<uint32_t> kind_of_;             // per tensor
-  std::vector<std::optional<double>> added_;  // per kind; none: no schedule has shown it
-  double mean_ = 1;                           // of all collectives of the last schedule
-  bool hopes_ = false;                        // that collectives which no schedule has shown are hidden
+  std::vector<uint32_t> kind_of_;              // per tensor
+  std::vector<std::optional<double>> added_;   // per kind; none: no schedule has shown it
+  double mean_ = 1;                            // of all collectives of the last schedule
+  bool hopes_ = false;                         // that collectives which no schedule has shown are hidden
   std::optional<LayoutBound> bound_of_round_;  // of the last one; the next begins with its messages
   std::optional<KnownForms> forms_;
   std::array<std::set<ScheduleForm>, 2> tried_forms_;  // without the memory limit, and with it
