@@ -36,10 +36,15 @@ class CoarserMeshTest : public testing::Test {
     const auto posed = PoseProblem(std::move(request));
     EXPECT_TRUE(posed.ok()) << posed.status().message();
     std::string asked;
+    coarse_.clear();
     const auto plan_on = [&](Mesh coarse, StrategyOptions of_coarse) {
       asked = ToString(coarse);
-      coarse_ = of_coarse;
-      return MakePlan(Request(std::move(coarse), cluster));
+      coarse_.push_back(of_coarse);
+      PlanRequest of_plan = Request(std::move(coarse), cluster);
+      of_plan.options.memory_limit = of_coarse.memory_limit;
+      const Result<Plan> plan = MakePlan(std::move(of_plan));
+      if (plan.ok()) peak_ = plan->memory.peak_bytes;
+      return plan;
     };
     BeginOnCoarserMesh((*posed)->problem, plan_on, options);
     return asked;
@@ -50,7 +55,8 @@ class CoarserMeshTest : public testing::Test {
   }
 
   RuleSet rules_ = *RuleSet::Builtin();
-  StrategyOptions coarse_;  // what the plan of the coarse mesh was asked for with
+  std::vector<StrategyOptions> coarse_;  // what plans of the coarse mesh were asked for with
+  int64_t peak_ = 0;                     // bytes, of the last one
 };
 
 TEST_F(CoarserMeshTest, AxesAreMergedBetweenNodesOrInTheMiddle) {
@@ -76,18 +82,45 @@ TEST_F(CoarserMeshTest, TheSearchBeginsWithThePlanIfItFits) {
   EXPECT_NE(Asked("a=2,b=2,c=2", "8xH100", options), "");
   ASSERT_EQ(options.start_signatures.size(), 1u);
   EXPECT_EQ(options.start_signatures[0]->inputs[0].size(), 3);
-  StrategyOptions limited;
-  limited.memory_limit = 1;
-  EXPECT_NE(Asked("a=2,b=2,c=2", "8xH100", limited), "");
-  EXPECT_FALSE(coarse_.memory_limit.has_value());
-  EXPECT_TRUE(limited.start_signatures.empty());
+}
+
+TEST_F(CoarserMeshTest, WhatDoesNotFitIsPlannedUnderTheLimit) {
+  StrategyOptions options;
+  options.memory_limit = int64_t{1} << 30;
+  Asked("a=2,b=2,c=2", "8xH100", options);
+  ASSERT_EQ(coarse_.size(), 1u);
+  EXPECT_FALSE(coarse_[0].memory_limit.has_value());
+  EXPECT_FALSE(options.start_waits);
+  EXPECT_EQ(options.start_signatures.size(), 1u);
+
+  // The fine mesh needs a little more.
+  options = {.memory_limit = peak_};
+  Asked("a=2,b=2,c=2", "8xH100", options);
+  ASSERT_EQ(coarse_.size(), 2u);
+  EXPECT_FALSE(coarse_[0].memory_limit.has_value());
+  EXPECT_LT(*coarse_[1].memory_limit, *options.memory_limit);
+  EXPECT_GT(*coarse_[1].memory_limit, *options.memory_limit * 9 / 10);
+  EXPECT_FALSE(coarse_[1].explains);
+  EXPECT_TRUE(options.start_waits);
+
+  options = {.memory_limit = 1};
+  Asked("a=2,b=2,c=2", "8xH100", options);
+  EXPECT_EQ(coarse_.size(), 2u);
+  EXPECT_TRUE(options.start_signatures.empty());
 }
 
 TEST_F(CoarserMeshTest, OfATimeItTakesAPart) {
   StrategyOptions options;
   options.values["time"] = 10.0;
   EXPECT_NE(Asked("a=2,b=2,c=2", "8xH100", options), "");
-  EXPECT_EQ(std::get<double>(options.values["time"]) + std::get<double>(coarse_.values["time"]), 10.0);
+  ASSERT_EQ(coarse_.size(), 1u);
+  EXPECT_EQ(std::get<double>(options.values["time"]) + std::get<double>(coarse_[0].values["time"]), 10.0);
+  options = {.memory_limit = 1, .values = {{"time", 10.0}}};
+  EXPECT_NE(Asked("a=2,b=2,c=2", "8xH100", options), "");
+  double seconds = std::get<double>(options.values["time"]);
+  for (StrategyOptions& of_coarse : coarse_) seconds += std::get<double>(of_coarse.values["time"]);
+  EXPECT_EQ(coarse_.size(), 2u);
+  EXPECT_DOUBLE_EQ(seconds, 10.0);
 }
 
 TEST_F(CoarserMeshTest, PinsAndStartsStand) {
