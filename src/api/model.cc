@@ -1,5 +1,6 @@
 #include "api/model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -60,10 +61,24 @@ void AssumeBatch(const Graph& graph, int64_t batch, ResolveOptions& options,
   note(StrCat("--batch is not given: it is ", batch));
 }
 
+namespace {
+
+// By the model's own output: of one that reads tokens, its logits are those of the next ones.
+std::string ExampleOfLoss(const Graph& graph) {
+  const bool reads_tokens = std::ranges::any_of(graph.inputs, [&](TensorId input) {
+    const TensorType& type = graph.tensor(input).type;
+    return IsInteger(type.dtype) && type.has_rank && type.rank() == 2;
+  });
+  const std::string output = graph.outputs.empty() ? "logits" : graph.tensor(graph.outputs.front()).name;
+  return StrCat(reads_tokens ? "causal-lm:" : "cross-entropy:", output, " or mean:", output);
+}
+
+}  // namespace
+
 Result<std::string> LossOf(const Graph& graph, const std::string& loss) {
   if (!loss.empty()) return loss;
   if (IsOfConfig(graph)) return std::string(kLanguageModelLoss);
-  return UsageError("--loss is required: what is to be differentiated, such as cross-entropy:logits");
+  return UsageError(StrCat("--loss is required: what is to be differentiated, such as ", ExampleOfLoss(graph)));
 }
 
 bool LocateWeights(const std::string& model, const std::string& path, Graph& graph) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/hash.h"
@@ -44,12 +45,9 @@ class LayoutBound::Ascent {
         graph_(problem, weights),
         grain_((upper + 1e-9) * kGrain),
         most_(std::ceil(kMost / kGrain) * grain_) {
-    if (like != nullptr && like->message_of_.size() == graph_.links().size()) {
-      BeginLike(*like);
-    } else {
-      for (const Link& link : graph_.links())
-        message_of_.push_back(messages_.Add(std::vector<double>(link.numbers->size())));
-    }
+    for (const Link& link : graph_.links())
+      message_of_.push_back(messages_.Add(std::vector<double>(link.numbers->size())));
+    if (like != nullptr) BeginLike(*like);
     excess_of_.assign(problem.num_ops(), -1);
   }
 
@@ -99,14 +97,20 @@ class LayoutBound::Ascent {
     size_t operator()(const std::vector<int32_t>& key) const { return HashRange(key.size(), key); }
   };
 
-  // Whatever the messages, the least values are a bound.
+  // Whatever the messages, the least values are a bound. Which tensors have a factor depends on weights, too: links
+  // that the other one has in another place, or with other layouts, begin with nothing.
   void BeginLike(const Ascent& like) {
     begins_like_ = true;
+    const auto place = [](const FactorGraph& graph, const Link& link) {
+      return std::tuple(graph.factors()[link.tensor].tensor, link.other, link.tie, link.slot, link.written);
+    };
     std::unordered_map<int32_t, int32_t> taken;  // rows of like's to rows of ours
-    for (const int32_t row : like.message_of_) {
-      const auto [entry, is_new] = taken.try_emplace(row);
+    for (size_t l = 0; l < std::min(message_of_.size(), like.message_of_.size()); ++l) {
+      if (place(graph_, graph_.link(l)) != place(like.graph_, like.graph_.link(l))) continue;
+      const std::span<const double> before = like.messages_[like.message_of_[l]];
+      if (before.size() != graph_.link(l).numbers->size()) continue;
+      const auto [entry, is_new] = taken.try_emplace(like.message_of_[l]);
       if (is_new) {
-        const std::span<const double> before = like.messages_[row];
         std::vector<double> message(before.begin(), before.end());
         for (double& seconds : message) {
           const bool forbids = std::abs(seconds) >= like.most_;
@@ -115,7 +119,7 @@ class LayoutBound::Ascent {
         }
         entry->second = messages_.Add(message);
       }
-      message_of_.push_back(entry->second);
+      message_of_[l] = entry->second;
     }
   }
 

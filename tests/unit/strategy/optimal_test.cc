@@ -363,6 +363,24 @@ TEST(LayoutBound, HoldsWhenCutShort) {
   }
 }
 
+// Of other weights some tensors may have no factor, so that links lie elsewhere: as in another problem.
+TEST(LayoutBound, BeginsLikeOneOfOtherLinks) {
+  std::mt19937 random(3);
+  const ListedProblem made = MakeListedProblem(RandomGraph(random, 5), *ParseMesh("4"));
+  const ListedProblem other = MakeListedProblem(RandomGraph(random, 7), *ParseMesh("2,2"));
+  const Result<CandidateLists> lists = CandidateLists::All(made.problem), others = CandidateLists::All(other.problem);
+  ASSERT_TRUE(lists.ok() && others.ok());
+  double least = INFINITY;
+  ForEveryPrice(made, [&](const Priced& priced, const Assignment&) { least = std::min(least, priced.seconds); });
+  LayoutBound like(other.problem, *others, least), afresh(made.problem, *lists, least);
+  like.Ascend(10'000'000);
+  afresh.Ascend(10'000'000);
+  LayoutBound bound(made.problem, *lists, least, {}, &like);
+  bound.Ascend(10'000'000);
+  EXPECT_LE(bound.bound(), least * (1 + 1e-9));
+  EXPECT_GE(bound.bound(), afresh.bound() * 0.9);
+}
+
 // Lists that were cut say nothing of layouts, but the op still has its work: no candidate, cut off or not, takes less
 // than an even share.
 TEST(LayoutBound, CountsTheWorkOfCutLists) {
