@@ -12,6 +12,7 @@
 #include "fold/resolve_options.h"
 #include "grad/request.h"
 #include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "huggingface/reader.h"
 #include "io/file.h"
 #include "onnx/annotations.h"
