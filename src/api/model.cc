@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "api/tensors.h"
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "fold/resolve_options.h"
 #include "grad/request.h"
