@@ -24,6 +24,19 @@
 #include "stablehlo/shardings.h"
 
 namespace sbp {
+namespace {
+
+// By the model's own output: of one that reads tokens, its logits are those of the next ones.
+std::string ExampleOfLoss(const Graph& graph) {
+  const bool reads_tokens = std::ranges::any_of(graph.inputs, [&](TensorId input) {
+    const TensorType& type = graph.tensor(input).type;
+    return IsInteger(type.dtype) && type.has_rank && type.rank() == 2;
+  });
+  const std::string output = graph.outputs.empty() ? "logits" : graph.tensor(graph.outputs.front()).name;
+  return StrCat(reads_tokens ? "causal-lm:" : "cross-entropy:", output, " or mean:", output);
+}
+
+}  // namespace
 
 Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
   SBP_ASSIGN_OR_RETURN(RuleSet rules, RuleSet::Builtin());
@@ -63,20 +76,6 @@ void AssumeBatch(const Graph& graph, int64_t batch, ResolveOptions& options,
   if (!options.bindings.emplace("batch", batch).second || !note) return;
   note(StrCat("--batch is not given: it is ", batch));
 }
-
-namespace {
-
-// By the model's own output: of one that reads tokens, its logits are those of the next ones.
-std::string ExampleOfLoss(const Graph& graph) {
-  const bool reads_tokens = std::ranges::any_of(graph.inputs, [&](TensorId input) {
-    const TensorType& type = graph.tensor(input).type;
-    return IsInteger(type.dtype) && type.has_rank && type.rank() == 2;
-  });
-  const std::string output = graph.outputs.empty() ? "logits" : graph.tensor(graph.outputs.front()).name;
-  return StrCat(reads_tokens ? "causal-lm:" : "cross-entropy:", output, " or mean:", output);
-}
-
-}  // namespace
 
 Result<std::string> LossOf(const Graph& graph, const std::string& loss) {
   if (!loss.empty()) return loss;

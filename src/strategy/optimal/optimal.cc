@@ -12,13 +12,13 @@
 #include "problem/problem.h"
 #include "schedule/schedule.h"
 #include "strategy/all_strategies.h"
-#include "strategy/evaluate.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/optimal_search.h"
 #include "strategy/optimal/overlap_search.h"
 #include "strategy/optimal/regular.h"
 #include "strategy/optimal/replan.h"
+#include "strategy/optimal/scheduled_plan.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 #include "strategy/walk.h"
@@ -39,13 +39,7 @@ struct Priced {
 };
 
 Result<Priced> PriceOf(const Problem& problem, const StrategyOptions& options, const Assignment& assignment) {
-  Plan plan;
-  plan.graph = *problem.graph;
-  plan.mesh = problem.mesh;
-  plan.cluster = problem.boxing->cluster();
-  plan.options.memory_limit = options.memory_limit;
-  plan.options.prefetch = options.prefetch;
-  SBP_RETURN_IF_ERROR(Evaluate(problem, assignment, plan, {.reasons = false, .ahead = true}));
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ScheduledPlan(problem, options, assignment));
   return Priced{plan.memory.peak_bytes, MakeSchedule(plan).summary.step};
 }
 

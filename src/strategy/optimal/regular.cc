@@ -15,7 +15,7 @@
 #include "plan/layer_kinds.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
-#include "strategy/evaluate.h"
+#include "strategy/optimal/scheduled_plan.h"
 
 namespace sbp {
 namespace {
@@ -55,15 +55,11 @@ class Regulariser {
 
   // None: it does not fit, or pins forbid it.
   std::optional<Trial> Price(const Assignment& assignment) const {
-    Plan plan;
-    plan.graph = *problem_.graph;
-    plan.mesh = problem_.mesh;
-    plan.cluster = problem_.boxing->cluster();
-    plan.options.memory_limit = options_.memory_limit;
-    plan.options.prefetch = options_.prefetch;
-    if (!Evaluate(problem_, assignment, plan, {.reasons = false, .ahead = true}).ok()) return std::nullopt;
+    const Result<Plan> plan = ScheduledPlan(problem_, options_, assignment);
+    if (!plan.ok()) return std::nullopt;
     const bool by_schedule = search_.objective == Objective::kSchedule;
-    return Trial{assignment, KindsOfLayers(plan), by_schedule ? MakeSchedule(plan).summary.step : plan.total.seconds()};
+    return Trial{assignment, KindsOfLayers(*plan),
+                 by_schedule ? MakeSchedule(*plan).summary.step : plan->total.seconds()};
   }
 
   void ListOps() {
