@@ -421,11 +421,12 @@ bool Reducer::EliminateNode(int32_t node) {
   if (w >= 0) {
     const Matrix& first = matrices()[step.edges[0]];
     const Matrix& second = matrices()[step.edges[1]];
-    constexpr int64_t kSmall = 2500;
+    constexpr int64_t kSmall = 2500, kMostWork = int64_t{1} << 24;
     const int64_t made = int64_t{first.table_columns} * second.table_columns;
     const int64_t gone =
         int64_t{first.table_rows} * first.table_columns + int64_t{second.table_rows} * second.table_columns;
     if (made > std::max(kSmall, gone)) return false;
+    if (made * static_cast<int64_t>(costs.size()) > kMostWork) return false;
     step.total = matrices().MinSum(costs, step.edges[0], step.edges[1]);
     const std::vector<double>& table = matrices()[step.total].table;
     step.offset = *std::min_element(table.begin(), table.end());

@@ -4,7 +4,7 @@
 //  * a node whose candidate follows from a neighbour's is merged into that neighbour, memory included;
 //  * edges that are a sum of two vectors become node costs, parallel edges one edge;
 //  * candidates that another one of the node beats whatever the neighbours do, in cost and in memory, are dropped;
-//  * nodes without memory and with at most two neighbours are eliminated (min-sum).
+//  * nodes without memory and with at most two neighbours are eliminated (min-sum), unless their tables are very large.
 // Time steps whose limit cannot be exceeded, or is implied by another step's, are dropped.
 #pragma once
 

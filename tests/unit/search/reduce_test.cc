@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "unit/search/small_networks.h"
 
@@ -97,6 +101,29 @@ TEST(Reduction, IsTheSameWithAMemoryOfOthers) {
     }
   }
   EXPECT_GT(compared, 700);
+}
+
+// Four nodes in a ring, costs at random.
+CostNetwork Ring(int candidates) {
+  Random random(7);
+  CostNetworkBuilder builder;
+  const auto add_costs = [&](int count) {
+    std::vector<int64_t> costs(static_cast<size_t>(count));
+    for (int64_t& cost : costs) cost = random.Below(1'000'000);
+    return builder.AddCosts(std::span<const int64_t>(costs));
+  };
+  for (int node = 0; node < 4; ++node) builder.nodes().push_back({.costs = add_costs(candidates)});
+  for (int node = 0; node < 4; ++node)
+    builder.edges().push_back({{node, (node + 1) % 4}, add_costs(candidates * candidates)});
+  return std::move(builder).Build().value();
+}
+
+// To eliminate a node takes the product of three sizes: beyond a bound it stays.
+TEST(Reduction, LeavesNodesOfVeryLargeTables) {
+  const auto small = Reduction::Of(Ring(20)), large = Reduction::Of(Ring(300));
+  ASSERT_TRUE(small.ok() && large.ok());
+  EXPECT_LE(small->core().size(), 1);
+  EXPECT_EQ(large->core().size(), 4);
 }
 
 }  // namespace
