@@ -70,7 +70,7 @@ class BoxingTable {
               BoxingCriterion criterion = BoxingCriterion::kSeconds);
   // The reference stays valid as long as the table.
   const BoxingPath& Path(const TensorType& type, const NdSbp& from, const NdSbp& to);
-  // Of that path. Many are asked for that no plan takes: they are not kept.
+  // Of that path. Many are asked for that no plan takes: the path itself is not kept.
   BoxingPrice Price(const TensorType& type, const NdSbp& from, const NdSbp& to);
   // Its seconds where they are at most `most`; else some number above `most` that is no more than they are. Takes as
   // long as what lies that near.

@@ -24,6 +24,7 @@ constexpr size_t kSharedSpace = 4096;  // up to so many layouts one search from 
 constexpr size_t kLargestSpace = 64;   // above, a search of its own for every pair would be too dear
 constexpr size_t kMostSearchedLayouts = size_t{1} << 22;  // of searches and arcs kept: forgotten and made again beyond
 constexpr size_t kMostArcs = size_t{1} << 23;
+constexpr size_t kMostPrices = size_t{1} << 20;  // likewise: networks of one problem ask for the same ones
 
 // The layouts that a path may pass through: B, the splits of `dims`, and P where it starts or ends.
 std::vector<std::vector<Sbp>> ChoicesWith(const NdSbp& from, const NdSbp& to, const std::vector<int>& dims) {
@@ -123,6 +124,7 @@ struct BoxingTable::Cache {
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
+  std::unordered_map<PairKey, BoxingPrice, PairHash> prices;      // of shared searches
   std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;         // `from` holds the kinds of partial values only
   std::unordered_map<PairKey, CheapestPaths, PairHash> searches;  // `to` holds the targets' partial axes only
   // `type` is the number of choices of an axis, `from` as in arcs.
@@ -220,8 +222,12 @@ BoxingPrice BoxingTable::Price(const TensorType& type, const NdSbp& from, const 
   const NdSbp kinds = PartialKinds(from, to);
   if (!HasLayouts(type, from, to, mesh_)) return kUnreachable;
   if (criterion_ == BoxingCriterion::kSeconds && IsShared(type, static_cast<size_t>(kinds.size()))) {
+    if (cache_->prices.size() >= kMostPrices) cache_->prices.clear();
+    const auto [known, is_new] = cache_->prices.try_emplace({cache_->TypeId(type), from, to}, kUnreachable);
+    if (!is_new) return known->second;
     const SharedSearch search = Search(type, from, to, kinds);
-    return search.arcs == nullptr ? kUnreachable : search.paths->PriceTo(world(), type, *search.arcs, search.target);
+    if (search.arcs != nullptr) known->second = search.paths->PriceTo(world(), type, *search.arcs, search.target);
+    return known->second;
   }
   const BoxingPath& path = Path(type, from, to);
   if (!path.reachable) return kUnreachable;
