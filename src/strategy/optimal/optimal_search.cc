@@ -19,7 +19,10 @@ namespace {
 constexpr double kPatience = 16;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
 // Of each op, where not all can be looked at together; at first, where axes are merged and where there are none to.
+// Four axes have so many layouts between which boxing is to be priced that fewer have to do.
 constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6;
+constexpr size_t kMostOfManyAxes = 12, kFirstOfManyAxes = 8;
+constexpr int kManyAxes = 4;
 constexpr double kEffortOfFirstChosen = 0.3;                   // share of the effort
 constexpr double kWorkOfBound = 6e8;                           // of LayoutBound, by unit of effort
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
@@ -69,11 +72,11 @@ Result<Assignment> OptimalSearch::Run() {
   if (fits) {
     SBP_RETURN_IF_ERROR(Bound());
     if (nothing_fits_ && !options_.explains) return NothingFits();
-    if (is_way_ && (nothing_fits_ || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
     if (BoundWillDo()) return Finish();
   }
+  if (LeadsNowhere()) return NoPlan("this way leads nowhere");
   const bool has_uniform = uniform_ && (GoodEnough() || chosen_of_uniform_);
   if (!nothing_fits_ && search_.uniform >= 0 && !has_uniform) TryUniform();
   if (!UniformWillDo()) {
@@ -131,19 +134,23 @@ Status OptimalSearch::TryOthers() {
 // alike, of which a few go a long way, then of any.
 Status OptimalSearch::SearchChosen(const CandidateLists& all) {
   LayoutBound bound(problem_, all, best_ ? best_->seconds : SecondsOfFirst(all));
-  bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, search_.effort)), [this] {
+  const auto late = [this] {
     return Cancelled() || (search_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * search_.seconds);
-  });
+  };
+  bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, search_.effort)), late,
+               is_way_ ? most_seconds_ : kNoLimit);
   bound_ = std::max(bound_, bound.bound());
-  const bool mergeable = problem_.mesh.num_axes() > 2;
+  if (LeadsNowhere()) return OkStatus();
+  const bool mergeable = problem_.mesh.num_axes() > 2, many_axes = problem_.mesh.num_axes() >= kManyAxes;
   // What the search over meshes has looked at begins with plans of coarser ones, which are merged axes.
   if (best_ && options_.start_bound_seconds <= 0) {
     const CandidateLists merged = mergeable ? ListsOfMergedAxes(problem_, all) : all;
     effort_ = kEffortOfFirstChosen * search_.effort;
-    SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, mergeable ? kFirstOfMerged : kFirstCandidates));
+    const size_t first = many_axes ? kFirstOfManyAxes : mergeable ? kFirstOfMerged : kFirstCandidates;
+    SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, first));
   }
   effort_ = search_.effort;
-  return BoundWillDo() ? OkStatus() : SearchAmong(all, all, bound, kMostCandidates);
+  return BoundWillDo() ? OkStatus() : SearchAmong(all, all, bound, many_axes ? kMostOfManyAxes : kMostCandidates);
 }
 
 // The network of the `most` candidates of each op that seem best in `lists`, and of those of the plans known.

@@ -73,6 +73,9 @@ class OptimalSearch {
     return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds);
   }
 
+  // A known way that is proved to hold nothing better than what is known.
+  bool LeadsNowhere() const { return is_way_ && (nothing_fits_ || bound_ >= most_seconds_); }
+
   // Enough was searched for a plan that fits, and there is none.
   bool Spent() const { return (!best_ || best_->excess > 0) && searches_left_ <= searches_of_ways_; }
 

@@ -260,9 +260,11 @@ class OverlapSearch {
     BeginRounds();
     Learn(best_);
     Assignment before;
-    const bool few_ops = problem_.num_ops() < kFewOpsOfRounds;
+    const bool few_ops = problem_.num_ops() < kFewOpsOfRounds, whole = FitsWhole();
     const auto without_gain = [&] {
-      return EndsSoon() ? 1 : few_ops || GoesOn() ? kMoreRoundsWithoutGain : Spares() ? 1 : kRoundsWithoutGain;
+      if (EndsSoon()) return 1;
+      if ((few_ops && whole) || GoesOn()) return kMoreRoundsWithoutGain;
+      return Spares() ? 1 : kRoundsWithoutGain;
     };
     int last_gain = -1;
     for (int round = 0; round < std::min(kRounds, last_gain + 1 + without_gain()); ++round) {
