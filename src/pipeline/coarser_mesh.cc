@@ -92,6 +92,7 @@ void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, Strat
   }
   if (!plan.ok()) return;
   BeginFrom(KnownPlanOf(*plan), problem.mesh, strategy);
+  if (!strategy.start_waits) strategy.num_ways = 0;  // they take half of the time and win nothing then
 }
 
 }  // namespace sbp

@@ -78,10 +78,12 @@ TEST_F(CoarserMeshTest, AxesOfOneDeviceDoNotCount) {
 }
 
 TEST_F(CoarserMeshTest, TheSearchBeginsWithThePlanIfItFits) {
-  StrategyOptions options;
+  StrategyOptions options = {.num_ways = 5};
   EXPECT_NE(Asked("a=2,b=2,c=2", "8xH100", options), "");
   ASSERT_EQ(options.start_signatures.size(), 1u);
   EXPECT_EQ(options.start_signatures[0]->inputs[0].size(), 3);
+  EXPECT_EQ(coarse_[0].num_ways, 5u);
+  EXPECT_EQ(options.num_ways, 0u);  // of the fine mesh
 }
 
 TEST_F(CoarserMeshTest, WhatDoesNotFitIsPlannedUnderTheLimit) {
@@ -94,7 +96,7 @@ TEST_F(CoarserMeshTest, WhatDoesNotFitIsPlannedUnderTheLimit) {
   EXPECT_EQ(options.start_signatures.size(), 1u);
 
   // The fine mesh needs a little more.
-  options = {.memory_limit = peak_};
+  options = {.memory_limit = peak_, .num_ways = 5};
   Asked("a=2,b=2,c=2", "8xH100", options);
   ASSERT_EQ(coarse_.size(), 2u);
   EXPECT_FALSE(coarse_[0].memory_limit.has_value());
@@ -102,6 +104,7 @@ TEST_F(CoarserMeshTest, WhatDoesNotFitIsPlannedUnderTheLimit) {
   EXPECT_GT(*coarse_[1].memory_limit, *options.memory_limit * 9 / 10);
   EXPECT_FALSE(coarse_[1].explains);
   EXPECT_TRUE(options.start_waits);
+  EXPECT_EQ(options.num_ways, 5u);
 
   options = {.memory_limit = 1};
   Asked("a=2,b=2,c=2", "8xH100", options);
