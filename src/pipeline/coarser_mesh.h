@@ -18,9 +18,9 @@ namespace sbp {
 using PlanOnMesh = std::function<Result<Plan>(Mesh mesh, StrategyOptions strategy)>;
 
 // A search with these options begins with the plan found so (start_*): without the memory limit, and then without known
-// ways; or under it where that does not fit. They are left as they are where it is
-// of no use: on at most two axes of several devices, with a start of their own, with pins, which have a layout for each
-// axis, and for very large graphs. Deterministic, unless a time is given, of which it takes a part.
+// ways; or under it where that does not fit. They are left as they are where it is of no use: on at most two axes of
+// several devices, with a start of their own, with pins, which have a layout for each axis, and for very large graphs.
+// Deterministic, unless a time is given, of which it takes a part.
 void BeginOnCoarserMesh(const Problem& problem, const PlanOnMesh& plan_on, StrategyOptions& strategy);
 
 }  // namespace sbp

@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
+#include "problem/demands.h"
 
 namespace sbp {
 namespace {
@@ -151,6 +152,14 @@ int64_t FactorGraph::RunsOfFactor(TensorId tensor) const {
   return begin == end ? problem_.runs.end(tensor) : most;
 }
 
+std::vector<uint32_t> FactorGraph::EndsOf(TensorId tensor, const LayoutGraph& graph) const {
+  const EndRule::Kind end = problem_.demands.end(tensor).kind;
+  if (end == EndRule::Kind::kNotPartial) return graph.whole();
+  if (end != EndRule::Kind::kWhole) return {};
+  const std::optional<uint32_t> number = graph.number(NdSbp(problem_.mesh.num_axes()));
+  return number ? std::vector<uint32_t>{*number} : std::vector<uint32_t>();
+}
+
 void FactorGraph::AddFactor(TensorId tensor, TensorId tied_to, bool is_tied_source) {
   const OpId producer = problem_.graph->tensor(tensor).producer;
   const LayoutGraph* graph = graphs_[type_of_[tensor.index()]].get();
@@ -182,10 +191,11 @@ void FactorGraph::AddFactor(TensorId tensor, TensorId tied_to, bool is_tied_sour
   // A tree to some of the readers is no dearer than one to all.
   const size_t most_links = 2 + kMaxReaderLayouts / graph->size();
   if (links.size() > most_links) links.erase(links.begin() + static_cast<int64_t>(most_links), links.end());
-  const size_t num_readers = links.size() - (producer.valid() ? 1 : 0);
+  std::vector<uint32_t> ends = problem_.runs.end(tensor) == runs ? EndsOf(tensor, *graph) : std::vector<uint32_t>();
+  const size_t num_readers = links.size() - (producer.valid() ? 1 : 0) + (ends.empty() ? 0 : 1);
   if (num_readers == 0 && !is_tied_source) return;
   factor_of_[tensor.index()] = static_cast<int32_t>(factor);
-  factors_.push_back({.tensor = tensor, .factor = TensorFactor(*graph, num_readers), .runs = runs});
+  factors_.push_back({.tensor = tensor, .factor = TensorFactor(*graph), .ends = std::move(ends), .runs = runs});
   if (!producer.valid()) {
     const auto pin = problem_.pins.tensors.find(tensor);
     const std::optional<uint32_t> pinned =

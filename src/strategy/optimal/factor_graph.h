@@ -36,6 +36,7 @@ class FactorGraph {
     TensorId tensor;
     TensorFactor factor;
     std::vector<uint32_t> start = {};  // sources: how they may lie
+    std::vector<uint32_t> ends = {};   // outputs: how they may be left, as one more reader; empty: in any way
     int64_t runs = 1;                  // how often each of the readers that are left runs
   };
   struct Node {  // of the order: an op or a tensor's factor
@@ -72,6 +73,7 @@ class FactorGraph {
   void AddLink(const Link& link);
   void MakeFactors();
   int64_t RunsOfFactor(TensorId tensor) const;
+  std::vector<uint32_t> EndsOf(TensorId tensor, const LayoutGraph& graph) const;
   void AddFactor(TensorId tensor, TensorId tied_to, bool is_tied_source);
   void Order();
 

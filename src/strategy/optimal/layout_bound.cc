@@ -245,7 +245,8 @@ class LayoutBound::Ascent {
                                 forward ? -1 : -2,
                                 part.start.size() == 1 ? static_cast<int32_t>(part.start[0]) : -1,
                                 graph_.is_accumulator(part.tensor) ? 1 : 0,
-                                part.runs > 1 ? 1 : 0};
+                                part.runs > 1 ? 1 : 0,
+                                static_cast<int32_t>(part.ends.size())};
     for (const uint32_t l : links) {
       // `numbers` is one object per class, slot and type.
       key.push_back(number_of_numbers(graph_.link(l).numbers));
@@ -283,6 +284,10 @@ class LayoutBound::Ascent {
     for (const uint32_t l : graph_.ties_of_factor(f)) {
       const std::span<const double> message = messages_[message_of_[l]];
       for (size_t i = 0; i < message.size(); ++i) written[(*graph_.link(l).numbers)[i]] -= message[i] / runs;
+    }
+    if (!part.ends.empty()) {
+      readers.emplace_back(size, kForbids);
+      for (const uint32_t number : part.ends) readers.back()[number] = 0;
     }
     const bool ties = forward && !graph_.ties_of_factor(f).empty();
     const bool tied = !forward && !pushed.empty() && graph_.link(pushed.back()).tie;

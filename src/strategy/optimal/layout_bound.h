@@ -3,10 +3,10 @@
 // each pair of layouts; on three and four mesh axes tensors have hundreds.)
 //
 // The step is a sum of factors: one per op (compute seconds of its candidate) and one per tensor (boxing from how it is
-// written to what its readers want). An op and a tensor share one variable per operand or result: its layout there. A
-// message per variable moves cost between the two; whatever the messages are, the sum of the least values of all
-// factors bounds every plan from below. Sweeps forward and backward over the factors in the order of the step raise it
-// (block coordinate ascent; on a chain one sweep each way is exact).
+// written to what its readers want, and to how an output may be left). An op and a tensor share one variable per
+// operand or result: its layout there. A message per variable moves cost between the two; whatever the messages are,
+// the sum of the least values of all factors bounds every plan from below. Sweeps forward and backward over the factors
+// in the order of the step raise it (block coordinate ascent; on a chain one sweep each way is exact).
 //
 // The least values of a tensor's factor are shortest paths in its LayoutGraph. One or two readers: exact, since a tree
 // to two readers has one branch. More: readers share boxing, which is paid once; see TensorFactor in the source.
@@ -49,7 +49,8 @@ class LayoutBound {
 
   // Seconds; no plan is faster. 0 before the first sweep.
   double bound() const;
-  // Per candidate of the op's list: no plan with it is faster than bound() plus this. Infinity: no plan has it.
+  // Per candidate of the op's list: no plan with it is faster than bound() plus this. Infinity: no plan that is as fast
+  // as `upper` has it.
   std::vector<double> Excess(OpId op) const;
   // Equal where Excess is equal, of two ops of equal lists.
   std::vector<int32_t> KeyOf(OpId op) const;

@@ -18,7 +18,7 @@ namespace sbp {
 
 class TensorFactor {
  public:
-  TensorFactor(const LayoutGraph& graph, size_t num_readers) : graph_(&graph), num_readers_(num_readers) {}
+  explicit TensorFactor(const LayoutGraph& graph) : graph_(&graph) {}
   size_t size() const { return graph_->size(); }
 
   // Least values of boxing + costs with one layout given; all vectors are per layout of the graph, infinity: never so.
@@ -40,7 +40,6 @@ class TensorFactor {
                      bool want_readers, Marginals& result) const;
 
   const LayoutGraph* graph_;
-  size_t num_readers_;
 };
 
 }  // namespace sbp
