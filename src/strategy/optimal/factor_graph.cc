@@ -68,23 +68,22 @@ void FactorGraph::MakeGraphs(const PriceWeights& weights) {
 }
 
 void FactorGraph::NoteKinds(std::vector<std::set<Sbp>>& kinds) const {
-  std::vector<bool> seen(problem_.classes.size());
-  const auto note = [&](const SlotLayouts& slot, TensorId tensor) {
+  std::set<std::array<uint32_t, 3>> seen;  // class, slot and number of the type: equal ops may weigh differently
+  const auto note = [&](OpId op, size_t slot, TensorId tensor) {
     if (!tensor.valid()) return;
-    for (const NdSbp& layout : slot.layouts) {
+    const auto place = static_cast<uint32_t>(slot);
+    if (!seen.insert({problem_.class_of[op.index()], place, type_of_[tensor.index()]}).second) return;
+    for (const NdSbp& layout : SlotOf(op, place).layouts) {
       for (const Sbp sbp : layout) {
         if (sbp.is_partial()) kinds[type_of_[tensor.index()]].insert(sbp);
       }
     }
   };
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
-    if (seen[problem_.class_of[o]]) continue;  // equal ops have operands of equal types
-    seen[problem_.class_of[o]] = true;
-    const OpClass& op_class = problem_.class_at(OpId(o));
     const std::span<const TensorId> operands = problem_.operands(OpId(o));
     const std::vector<TensorId>& outputs = problem_.graph->ops[o].outputs;
-    for (size_t i = 0; i < operands.size(); ++i) note(op_class.operands[i], operands[i]);
-    for (size_t r = 0; r < outputs.size(); ++r) note(op_class.results[r], outputs[r]);
+    for (size_t i = 0; i < operands.size(); ++i) note(OpId(o), i, operands[i]);
+    for (size_t r = 0; r < outputs.size(); ++r) note(OpId(o), operands.size() + r, outputs[r]);
   }
 }
 

@@ -106,6 +106,31 @@ TEST(LayoutBound, CountsHowOutputsEnd) {
   }
 }
 
+// Two products alike, whose sums weigh differently: both count.
+TEST(LayoutBound, CountsAlikeOpsOfOtherWeights) {
+  ListedGraph graph;
+  for (const char* name : {"x0", "x1", "y0", "y1"}) graph.shapes[name] = {64, 64};
+  graph.inputs = {"x0", "x1"};
+  graph.ops = {{"first", {"x0"}, {"y0"}, {"S(1) -> P(sum)"}}, {"second", {"x1"}, {"y1"}, {"S(1) -> P(sum)"}}};
+  graph.outputs = {"y0", "y1"};
+  graph.policy = OutputPolicy::kWhole;
+  const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
+  const Result<CandidateLists> lists = CandidateLists::All(made.problem);
+  ASSERT_TRUE(lists.ok());
+  const auto bound_of = [&](double weight) {
+    PriceWeights weights;
+    weights.sent_of.assign(made.graph->tensors.size(), 1);
+    weights.sent_of[made.tensor("y1").index()] = weight;
+    LayoutBound bound(made.problem, *lists, 1e-3, weights);
+    bound.Ascend(1'000'000);
+    return bound.bound();
+  };
+  const double alike = bound_of(1), once_more = bound_of(2) - alike;  // the sum of one product, sent
+  EXPECT_GT(once_more, 0.3 * alike);
+  EXPECT_NEAR(bound_of(0.5), alike - 0.5 * once_more, 1e-3 * alike);
+  EXPECT_NEAR(bound_of(3), alike + 2 * once_more, 1e-3 * alike);
+}
+
 TEST(LayoutBound, HoldsWhenCutShort) {
   std::mt19937 random(3);
   const ListedProblem made = MakeListedProblem(RandomGraph(random, 5), *ParseMesh("4"));
