@@ -88,8 +88,9 @@ Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlag
     SBP_ASSIGN_OR_RETURN(const Graph made, graph_of(remat));
     return Dump(made);
   };
-  SBP_ASSIGN_OR_RETURN(const RematChoice choice,
-                       ChooseRemat(static_cast<int64_t>(FindLayers(none).all.size()), plan, graph));
+  const BoundWithRemat free_bound = [&](const std::string& remat) { return chosen.at(remat).free_bound_seconds; };
+  const auto layers = static_cast<int64_t>(FindLayers(none).all.size());
+  SBP_ASSIGN_OR_RETURN(const RematChoice choice, ChooseRemat(layers, plan, graph, free_bound));
   Note(ToString(choice));
   return std::move(chosen.at(choice.remat));
 }

@@ -31,8 +31,8 @@ std::string MixAt(int64_t at, int64_t layers) {
 
 class Chooser {
  public:
-  Chooser(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph)
-      : layers_(layers), plan_(plan), graph_(graph) {}
+  Chooser(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph, const BoundWithRemat& free_bound)
+      : layers_(layers), plan_(plan), graph_(graph), free_bound_(free_bound) {}
 
   Result<RematChoice> Run() {
     const auto corners = static_cast<int64_t>(AllRematPolicies().size());
@@ -53,7 +53,8 @@ class Chooser {
         if (middle_fits && best_seconds_ >= before * (1 - kLittle)) break;  // half of what is left gains less
       }
     }
-    if (corner + 1 < corners && !HasRoom()) SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_, best_seconds_).status());
+    if (corner + 1 < corners && !HasRoom() && !IsFreeOfLimit())
+      SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_, best_seconds_).status());
     return std::move(*best_);
   }
 
@@ -63,6 +64,9 @@ class Chooser {
     const std::optional<int64_t>& limit = best_->plan.options.memory_limit;
     return limit && static_cast<double>(best_->plan.memory.peak_bytes) <= kRoom * static_cast<double>(*limit);
   }
+
+  // Would a plan with the same mix hardly be shorter without the limit?
+  bool IsFreeOfLimit() const { return free_bound_ && free_bound_(best_->remat) >= best_seconds_ * (1 - kLittle); }
 
   // A mix that computes less again saves no more than what is computed again now.
   bool MayGain() const { return SumAgain(best_->plan).seconds > kLittle * best_seconds_; }
@@ -100,6 +104,7 @@ class Chooser {
   const int64_t layers_;
   const PlanWithRemat& plan_;
   const GraphWithRemat& graph_;
+  const BoundWithRemat& free_bound_;
   std::map<std::string, size_t> trial_of_;  // by graph
   std::optional<RematChoice> best_;
   double best_seconds_ = 0;  // its, by its measure
@@ -109,8 +114,9 @@ class Chooser {
 
 }  // namespace
 
-Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph) {
-  return Chooser(std::max<int64_t>(layers, 1), plan, graph).Run();
+Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph,
+                                const BoundWithRemat& free_bound) {
+  return Chooser(std::max<int64_t>(layers, 1), plan, graph, free_bound).Run();
 }
 
 std::string ToString(const RematChoice& choice) {

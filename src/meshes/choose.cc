@@ -212,11 +212,10 @@ class Chooser {
     }
     const auto promise = [&](size_t i) {
       const Look& look = *rows_[i].look;
-      const bool known = look.known.has_value();
-      const int64_t excess = known && memory_limit_ ? std::max<int64_t>(0, look.peak_bytes - *memory_limit_) : 0;
+      const int64_t excess = look.known && memory_limit_ ? std::max<int64_t>(0, look.peak_bytes - *memory_limit_) : 0;
       // Of those that are alike the one of fewest axes, which stands first.
-      const double seconds = std::max(known ? KnownSeconds(look) : BoundOf(look), 1e-12);
-      return std::tuple(!known, excess, std::floor(std::log(seconds) / kAlike), i);
+      const double seconds = std::max(look.known ? KnownSeconds(look) : BoundOf(look), 1e-12);
+      return std::tuple(!look.known, excess, std::floor(std::log(seconds) / kAlike), i);
     };
     std::ranges::sort(left, {}, promise);
     return left;
@@ -362,9 +361,8 @@ class Chooser {
   // Than the plan from elsewhere, on any mesh: that is proved.
   bool HasNoneBetter() const {
     const Row* fastest = FastestOfBounds();
-    const auto is_planned = [](const Row& row) { return row.is_planned; };
     return options_.known_seconds && fastest != nullptr && IsExcluded(*fastest) &&
-           std::ranges::none_of(rows_, is_planned);
+           std::ranges::none_of(rows_, &Row::is_planned);
   }
 
   // The mesh on which a plan needs the least memory, as far as the looks tell.
@@ -450,11 +448,15 @@ class Chooser {
 
   MeshChoice Finish() {
     MeshChoice choice;
+    const auto free = measure_ == StepMeasure::kSchedule ? &Look::free_schedule_bound : &Look::free_bound;
+    std::vector<double> free_bounds;  // a mesh that cannot be asked for has no plan at all
     for (Row& row : rows_) {
       Judge(row);
+      if (row.look) free_bounds.push_back(*row.look.*free);
       choice.trials.push_back(std::move(row.trial));
     }
     choice.measure = measure_;
+    if (!free_bounds.empty()) choice.free_bound_seconds = std::ranges::min(free_bounds);
     std::ranges::stable_sort(choice.trials, {}, [&](const MeshTrial& trial) {
       const bool planned = trial.outcome == MeshOutcome::kPlanned;
       return std::tuple(trial.outcome >= MeshOutcome::kNotFound ? trial.outcome

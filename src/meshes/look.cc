@@ -152,6 +152,7 @@ class Looker {
     look_.proved_too_large = limit && solved.proved_infeasible;
     if (solved.proved_infeasible) return false;
     look_.bound = std::max(look_.bound, solved.lower_bound);
+    if (!limit) look_.free_bound = solved.lower_bound;
     if (solved.evaluation.forbidden) return false;
     Assignment assignment;
     relaxed.Read(solved.choice, assignment);
@@ -172,6 +173,7 @@ class Looker {
   // schedules, too.
   Status LookAtSchedules() {
     look_.schedule_bound = look_.is_large ? look_.bound : 0;
+    look_.free_schedule_bound = look_.is_large ? look_.free_bound : BoundBySums(problem_, look_.free_bound);
     look_.is_schedule_bound_final = look_.is_large || !look_.known;
     if (!look_.known) return OkStatus();
     Plan& plan = posed_.plan;
@@ -196,8 +198,11 @@ class Looker {
     search.values["threads"] = int64_t{1};
     const ScheduleBoundOptions options = {
         .effort = effort, .gap = gap, .step = step, .sum_bound = look_.bound, .start = &assignment_};
-    look_.schedule_bound =
-        std::max(look_.schedule_bound, BoundSchedules(problem_, posed_.plan, options, search).seconds);
+    const double seconds = BoundSchedules(problem_, posed_.plan, options, search).seconds;
+    look_.schedule_bound = std::max(look_.schedule_bound, seconds);
+    // LayoutBound knows of no limit.
+    const bool is_free = look_.free_bound == look_.bound && (look_.is_large || !search.memory_limit);
+    if (is_free) look_.free_schedule_bound = std::max(look_.free_schedule_bound, seconds);
   }
 
   // Compute alone, each op as cheap as it can be; an op whose list was cut may have cheaper candidates. By sums, what
@@ -211,12 +216,12 @@ class Looker {
       for (const uint32_t candidate : all.of(op)) least = std::min(least, problem_.ComputeSeconds(op, candidate));
       seconds += least;
     }
-    look_.bound = seconds * (1 - kRounding);
+    look_.bound = look_.free_bound = seconds * (1 - kRounding);
     if (options.schedules || !look_.known) return;
     const double known = look_.known->seconds;
     LayoutBound bound(problem_, all, known);
     bound.Ascend(kWorkOfSums, cancelled_, std::min(options.enough, known) * (1 - options.gap));
-    look_.bound = std::max(look_.bound, bound.bound());
+    look_.bound = look_.free_bound = std::max(look_.bound, bound.bound());
   }
 
   PosedProblem& posed_;

@@ -17,6 +17,8 @@ namespace sbp {
 struct Look {
   double bound = 0;                      // seconds: the prices of no plan on the mesh add up to less
   double schedule_bound = 0;             // likewise, where asked for: no plan's schedule is shorter
+  double free_bound = 0;                 // as `bound`, but of all plans, also of those above the memory limit
+  double free_schedule_bound = 0;        // likewise
   bool is_schedule_bound_final = false;  // no more is to be had of BoundSchedulesOn
   bool proved_too_large = false;         // no plan on it keeps to the memory limit
   int64_t least_peak_bytes = 0;          // where that is proved: no plan peaks below

@@ -101,6 +101,26 @@ TEST(ChooseRematTest, NothingMoreIsTriedWhereThereIsRoom) {
   }
 }
 
+TEST(ChooseRematTest, NothingMoreIsTriedWhereTheLimitCostsLittle) {
+  // Light fits; without the limit a step with it would take so many seconds at least.
+  for (const auto& [bound, tried] : {std::pair<double, size_t>{99.1, 2}, {98.9, 3}}) {
+    std::vector<std::string> asked;
+    const auto choice = ChooseRemat(
+        kLayers,
+        [&](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
+          if (remat == "none") return NoPlan("too large");
+          return std::optional(PlanOf({.bytes = 1, .seconds = kStep}));
+        },
+        nullptr,
+        [&, bound = bound](const std::string& remat) {
+          asked.push_back(remat);
+          return bound;
+        });
+    EXPECT_EQ(choice.value().tried.size(), tried);
+    EXPECT_EQ(asked, std::vector<std::string>({"light"}));
+  }
+}
+
 TEST(ChooseRematTest, NothingLessIsTriedWhereItGainsLittle) {
   // All light fits, and costs less than a percent, or a little more: then half of the layers are tried, and so on.
   for (const auto& [seconds, tried] : {std::pair<double, size_t>{100.9, 3}, {101.1, 6}}) {

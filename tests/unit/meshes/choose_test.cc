@@ -271,6 +271,14 @@ TEST_F(ChooseMeshTest, KeepsToTheMemoryLimit) {
   double best = std::numeric_limits<double>::infinity();
   for (const auto& [mesh, seconds] : Each(c)) best = std::min(best, seconds);
   EXPECT_LE(choice->plans.front().total.seconds(), best * (1 + 1e-9));
+  // With the limit it is known what would be possible without: that is some of what the limit costs.
+  Case free = c;
+  free.memory_limit = std::nullopt;
+  const Result<MeshChoice> without = Choose(free);
+  const double seconds = without->plans.front().total.seconds();
+  EXPECT_GT(without->free_bound_seconds, 0.9 * seconds);
+  for (const double bound : {choice->free_bound_seconds, without->free_bound_seconds})
+    EXPECT_LE(bound, seconds * (1 + 1e-9));
   c.memory_limit = 1000;
   const Result<MeshChoice> none = Choose(c);
   ASSERT_FALSE(none.ok());
