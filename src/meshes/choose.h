@@ -31,8 +31,8 @@ struct MeshChoice {
   // No plan's prices add up to less on any mesh that was tried, where each has a bound; no plan's schedule is shorter.
   // At most the best plan's seconds.
   std::optional<double> bound_seconds, schedule_bound_seconds;
-  // Of what meshes were compared by: no plan on any mesh that was tried takes less, not even one above the memory limit,
-  // as far as the looks tell; 0: they tell nothing.
+  // Of what meshes were compared by: no plan on any mesh that was tried takes less, not even one above the memory
+  // limit, as far as the looks tell; 0: they tell nothing.
   double free_bound_seconds = 0;
 
   // By what meshes were compared.
