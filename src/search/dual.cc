@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "search/excess_tree.h"
 #include "search/kernels.h"
 #include "search/matrices.h"
 
@@ -142,25 +143,31 @@ void DualAscent::SetMultipliers(std::span<const double> multipliers) {
 }
 
 // The cheapest candidate whose holds fit beside `usage`; if none fits, the one that exceeds least.
-int32_t DualAscent::BestFitting(int32_t node, std::vector<double>& costs, std::span<const double> usage) const {
-  int32_t least_bad = 0;
-  double least_excess = kForbidden;
-  for (size_t tried = 0; tried < costs.size(); ++tried) {
+int32_t DualAscent::BestFitting(int32_t node, std::vector<double>& costs, const ExcessTree& usage) const {
+  const std::vector<Core::Hold>& holds = core_.nodes[node].holds;
+  std::vector<double> most;  // of each hold
+  for (const Core::Hold& hold : holds) most.push_back(usage.Most(hold.begin, hold.end));
+  std::vector<int32_t> tried;  // the cheapest first
+  while (tried.size() < costs.size()) {
     const auto a = static_cast<int32_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
     if (std::isinf(costs[a])) break;
-    double excess = 0;
-    for (const Core::Hold& hold : core_.nodes[node].holds) {
-      if (hold.usages[a] == 0) continue;
-      for (int32_t step = hold.begin; step < hold.end; ++step) {
-        excess += std::max(0.0, usage[step] + hold.usages[a] - core_.limits[step]);
-      }
-    }
-    if (excess == 0) return a;
-    if (excess < least_excess) {
-      least_excess = excess;
-      least_bad = a;
-    }
+    bool fits = true;
+    for (size_t h = 0; h < holds.size(); ++h)
+      fits = fits && (holds[h].usages[a] == 0 || most[h] + holds[h].usages[a] <= 0);
+    if (fits) return a;
+    tried.push_back(a);
     costs[a] = kForbidden;
+  }
+  int32_t least_bad = 0;
+  double least_excess = kForbidden;
+  for (const int32_t a : tried) {
+    double excess = 0;
+    for (const Core::Hold& hold : holds) {
+      if (hold.usages[a] != 0) excess += usage.Above(hold.begin, hold.end, hold.usages[a]);
+    }
+    if (excess >= least_excess) continue;
+    least_excess = excess;
+    least_bad = a;
   }
   return least_bad;
 }
@@ -169,8 +176,7 @@ std::vector<int32_t> DualAscent::Round(bool fitting) const {
   // After a pass forwards the last node's cost is settled, so the way back decides; and the other way round.
   std::vector<int32_t> choice(core_.nodes.size(), 0);
   std::vector<double> costs, row_scratch;
-  std::vector<double> usage;
-  usage.resize(core_.limits.size(), 0);
+  ExcessTree usage(fitting ? std::span<const double>(core_.limits) : std::span<const double>());
   for (int32_t place = 0; place < core_.size(); ++place) {
     const int32_t node = forwards_ ? core_.size() - 1 - place : place;
     costs.assign(reduced_.begin() + begin_[node], reduced_.begin() + begin_[node] + core_.candidates(node));
@@ -183,8 +189,7 @@ std::vector<int32_t> DualAscent::Round(bool fitting) const {
     if (!fitting) continue;
     for (const Core::Hold& hold : core_.nodes[node].holds) {
       const double more = hold.usages[choice[node]];
-      if (more == 0) continue;
-      for (int32_t step = hold.begin; step < hold.end; ++step) usage[step] += more;
+      if (more != 0) usage.Add(hold.begin, hold.end, more);
     }
   }
   return choice;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/excess_tree.h"
 #include "search/folded_core.h"
 #include "search/kernels.h"
 
@@ -64,7 +65,7 @@ class DualAscent {
   }
   void TakeLeast(int32_t node);  // moves the least of its costs into the bound
   void Visit(int32_t node, std::span<const Half> behind, std::span<const Half> ahead);
-  int32_t BestFitting(int32_t node, std::vector<double>& costs, std::span<const double> usage) const;
+  int32_t BestFitting(int32_t node, std::vector<double>& costs, const ExcessTree& usage) const;
 
   const Core& core_;
   std::vector<int32_t> begin_;  // of a node's candidates in reduced_ and priced_
