@@ -29,7 +29,7 @@ double ExcessTree::Most(int32_t begin, int32_t end) const {
   return most;
 }
 
-double ExcessTree::AboveOf(size_t part, size_t begin, size_t end, Range range, double more) const {
+double ExcessTree::AboveOf(size_t part, size_t begin, size_t end, Leaves range, double more) const {
   if (range.end <= begin || end <= range.begin || most_[part] + more <= 0) return 0;
   if (part >= leaves_) return most_[part] + more;
   const size_t middle = begin + (end - begin) / 2;

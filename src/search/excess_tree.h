@@ -34,7 +34,7 @@ class ExcessTree {
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
-  struct Range {
+  struct Leaves {
     size_t begin, end;
   };
 
@@ -45,7 +45,7 @@ class ExcessTree {
     most_[part] += more;
     if (part < leaves_) grown_[part] += more;
   }
-  double AboveOf(size_t part, size_t begin, size_t end, Range range, double more) const;
+  double AboveOf(size_t part, size_t begin, size_t end, Leaves range, double more) const;
 
   size_t leaves_;              // of the tree; part p has the parts 2p and 2p + 1
   std::vector<double> most_;   // per part, but for what those above it grew by
