@@ -32,6 +32,7 @@ constexpr double kLeastSeconds = 1e-3;  // of the latter: 0 would be no limit
 constexpr double kGapsOfLimited = 3;
 constexpr size_t kMostOpsToCompare = 5'000;  // of a graph
 constexpr double kMayFit = 1.4;  // by the limit: a plan of the least sum holds more than one of a short schedule, often
+constexpr size_t kOpsOfFirstPlans = 60'000;  // of known ways together, whose first plans are compared
 
 struct Priced {
   int64_t peak = 0;  // bytes
@@ -73,31 +74,84 @@ bool MayCompare(const Problem& problem, const StrategyOptions& options, const Se
   return problem.num_ops() <= kMostOpsToCompare && all.ok() && FitsNetwork(problem, *all, false);
 }
 
-// Searches under a limit look elsewhere than those without: what the latter find may fit and be shorter all the same,
-// or a limit just above what a plan holds would lead to a longer one.
+// The best plan known under the limit, and what is known of all.
+class LimitedSearch {
+ public:
+  LimitedSearch(const Problem& problem, const StrategyOptions& options, const SearchOptions& search, Assignment found,
+                const Priced& priced)
+      : problem_(problem), options_(options), search_(search), best_(std::move(found)), priced_(priced) {}
+
+  // Searches under a limit look elsewhere than those without: what the latter find may fit and be shorter all the same,
+  // or a limit just above what a plan holds would lead to a longer one.
+  void TryWithoutLimit() {
+    if (IsNear()) return;
+    StrategyOptions free = options_;
+    free.memory_limit.reset();
+    free.found = nullptr;  // what it meets need not fit
+    Take(SearchWhole(problem_, free, search_, [&](const Assignment& summed) {
+      const Result<Priced> priced = PriceOf(problem_, free, summed);
+      return priced.ok() && static_cast<double>(priced->peak) <= kMayFit * static_cast<double>(*options_.memory_limit);
+    }));
+  }
+
+  // Nor does a plan of a small sum know what its schedule could hide: the first plans of known ways are compared by
+  // their schedules, and the search for a short one begins with the best of them, too.
+  void TryFirstOfWays() {
+    if (IsNear()) return;
+    const size_t ops = std::max<size_t>(1, problem_.num_ops());
+    std::optional<Assignment> first;
+    double least = priced_.step;
+    for (size_t way = 0; way < std::min(options_.num_ways, std::max<size_t>(1, kOpsOfFirstPlans / ops)); ++way) {
+      if (options_.cancelled && options_.cancelled()) return;
+      const Result<Problem> pinned = options_.way(way);
+      if (!pinned.ok()) continue;
+      Result<Assignment> assignment = (*FindStrategy("einsum"))->solve(*pinned, options_);
+      if (!assignment.ok()) continue;
+      const Result<Priced> priced = PriceOf(problem_, options_, *assignment);
+      if (!priced.ok() || priced->step >= least) continue;
+      least = priced->step;
+      first = *std::move(assignment);
+    }
+    if (first) Take(ShortenSchedule(problem_, options_, search_, 0, *std::move(first)));
+  }
+
+  const Assignment& best() const { return best_; }
+
+ private:
+  bool IsNear() const {
+    const double gap = priced_.step - best_.schedule_bound_seconds.value_or(0);
+    return gap <= kGapsOfLimited * search_.gap * priced_.step;
+  }
+
+  // A plan of another search, and its bounds.
+  void Take(Result<Assignment> found) {
+    if (!found.ok()) return;
+    const double sum_bound = std::max(best_.lower_bound_seconds, found->lower_bound_seconds);
+    const double bound = std::max(best_.schedule_bound_seconds.value_or(0), found->schedule_bound_seconds.value_or(0));
+    const Result<Priced> priced = PriceOf(problem_, options_, *found);
+    if (priced.ok() && priced->peak <= *options_.memory_limit && priced->step < priced_.step) {
+      best_ = *std::move(found);
+      priced_ = *priced;
+    }
+    best_.lower_bound_seconds = sum_bound;
+    if (bound > 0) best_.schedule_bound_seconds = std::min(priced_.step, bound);
+  }
+
+  const Problem& problem_;
+  const StrategyOptions& options_;
+  const SearchOptions& search_;
+  Assignment best_;
+  Priced priced_;
+};
+
 Result<Assignment> SearchWithin(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
   Result<Assignment> found = SearchWhole(problem, options, search);
   if (!found.ok() || !MayCompare(problem, options, search)) return found;
-  SBP_ASSIGN_OR_RETURN(const Priced limited, PriceOf(problem, options, *found));
-  const double gap = limited.step - found->schedule_bound_seconds.value_or(0);
-  if (gap <= kGapsOfLimited * search.gap * limited.step) return found;
-  StrategyOptions free = options;
-  free.memory_limit.reset();
-  free.found = nullptr;  // what it meets need not fit
-  const Result<Assignment> other = SearchWhole(problem, free, search, [&](const Assignment& summed) {
-    const Result<Priced> priced = PriceOf(problem, free, summed);
-    return priced.ok() && static_cast<double>(priced->peak) <= kMayFit * static_cast<double>(*options.memory_limit);
-  });
-  if (!other.ok()) return found;
-  const Result<Priced> priced = PriceOf(problem, options, *other);
-  if (!priced.ok() || priced->peak > *options.memory_limit || priced->step >= limited.step) return found;
-  Assignment shorter = *other;
-  shorter.lower_bound_seconds = std::max(shorter.lower_bound_seconds, found->lower_bound_seconds);
-  if (const double bound =
-          std::max(shorter.schedule_bound_seconds.value_or(0), found->schedule_bound_seconds.value_or(0));
-      bound > 0)
-    shorter.schedule_bound_seconds = std::min(priced->step, bound);
-  return shorter;
+  SBP_ASSIGN_OR_RETURN(const Priced priced, PriceOf(problem, options, *found));
+  LimitedSearch limited(problem, options, search, *std::move(found), priced);
+  limited.TryWithoutLimit();
+  limited.TryFirstOfWays();
+  return limited.best();
 }
 
 Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options) {
