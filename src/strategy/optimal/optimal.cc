@@ -13,6 +13,7 @@
 #include "schedule/schedule.h"
 #include "strategy/all_strategies.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/first_plans.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/optimal_search.h"
 #include "strategy/optimal/overlap_search.h"
@@ -98,20 +99,16 @@ class LimitedSearch {
   // their schedules, and the search for a short one begins with the best of them, too.
   void TryFirstOfWays() {
     if (IsNear()) return;
-    const size_t ops = std::max<size_t>(1, problem_.num_ops());
     std::optional<Assignment> first;
     double least = priced_.step;
-    for (size_t way = 0; way < std::min(options_.num_ways, std::max<size_t>(1, kOpsOfFirstPlans / ops)); ++way) {
-      if (options_.cancelled && options_.cancelled()) return;
-      const Result<Problem> pinned = options_.way(way);
-      if (!pinned.ok()) continue;
-      Result<Assignment> assignment = (*FindStrategy("einsum"))->solve(*pinned, options_);
-      if (!assignment.ok()) continue;
-      const Result<Priced> priced = PriceOf(problem_, options_, *assignment);
-      if (!priced.ok() || priced->step >= least) continue;
+    const Status offered = OfferFirstPlans(problem_, options_, kOpsOfFirstPlans, [&](const Assignment& assignment) {
+      const Result<Priced> priced = PriceOf(problem_, options_, assignment);
+      if (!priced.ok() || priced->step >= least) return OkStatus();
       least = priced->step;
-      first = *std::move(assignment);
-    }
+      first = assignment;
+      return OkStatus();
+    });
+    if (!offered.ok()) return;
     if (first) Take(ShortenSchedule(problem_, options_, search_, 0, *std::move(first)));
   }
 

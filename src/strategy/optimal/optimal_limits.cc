@@ -15,6 +15,7 @@
 #include "search/solve.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/copy_room.h"
+#include "strategy/optimal/first_plans.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/optimal_search.h"
@@ -35,6 +36,7 @@ constexpr double kLeastStep = 0.01;                       // of a limit
 constexpr double kLittle = 0.003;                         // of a plan's seconds: not worth another search
 constexpr double kCopyPrices[] = {0.1, 10};               // by the step time per byte of the limit
 constexpr size_t kWaysToShrink = 3;                       // of those that do not fit
+constexpr size_t kOpsOfSmallWays = 40'000;                // of the known ways whose first plans are looked at, together
 
 }  // namespace
 
@@ -158,6 +160,7 @@ Status OptimalSearch::PriceCopies() {
 // ways that came nearest. (It may fit after all.)
 Status OptimalSearch::Shrink() {
   const auto offer = [this](const Assignment& assignment) { return Offer(assignment); };
+  SBP_RETURN_IF_ERROR(OfferFirstPlans(problem_, options_, kOpsOfSmallWays, offer));
   const Assignment start = best_->assignment;
   SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, !nothing_fits_, offer));
   for (size_t i = 0; i < std::min(kWaysToShrink, too_large_.size()); ++i) {
