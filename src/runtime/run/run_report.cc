@@ -231,7 +231,8 @@ bool RunReport::good() const {
 std::string FormatRunReport(const RunReport& report) {
   std::string text = StrCat("ran ", report.what, "\n");
   AddSteps(report, text);
-  if (!report.is_virtual) text += report.against.empty() ? "outputs:\n" : StrCat("outputs against ", report.against, ":\n");
+  if (!report.is_virtual)
+    text += report.against.empty() ? "outputs:\n" : StrCat("outputs against ", report.against, ":\n");
   AddTensors(report, report.outputs, text);
   if (!report.tensors.empty()) {
     text += "other tensors:\n";
