@@ -59,9 +59,9 @@ std::string Headline(const Plan& plan) {
   return text + "\n\n";
 }
 
-// What may close a gap above its goal, where the search had not ended.
-std::string MoreEffort(const Plan& plan, const SummaryOptions& options) {
-  const bool may = plan.cut_short && GapOf(plan) > options.goal_gap && !options.more_effort.empty();
+// What may close a gap above its goal, where the search of sums had not ended.
+std::string MoreEffort(const Plan& plan, double gap, const SummaryOptions& options) {
+  const bool may = plan.cut_short && std::min(gap, GapOf(plan)) > options.goal_gap && !options.more_effort.empty();
   return may ? StrCat(": ", options.more_effort, " may help") : "";
 }
 
@@ -105,7 +105,8 @@ std::vector<std::string> KernelsRow(const Plan& plan) {
 }
 
 // Of the step as it is executed. `shares`: of what adds up to it where there are no collectives.
-std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& schedule, const std::string& shares) {
+std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& schedule, const std::string& shares,
+                                     const SummaryOptions& options) {
   std::string text = shares;
   if (schedule.collectives > 0) {
     text = StrCat("compute and collectives side by side: exposed ", FormatSeconds(schedule.exposed), " of ",
@@ -126,9 +127,10 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
     text += StrCat("; ", FormatSeconds(*in_arena), " in the arena of --physical, which uses memory again");
   }
   if (plan.schedule_bound_seconds) {
+    const double gap = ScheduleGapOf(plan, schedule.step);
     text +=
         StrCat("; no plan ", plan.options.reorders ? "in this order of ops " : "", "takes less than ",
-               FormatSeconds(*plan.schedule_bound_seconds), ", gap ", GapPercent(ScheduleGapOf(plan, schedule.step)));
+               FormatSeconds(*plan.schedule_bound_seconds), ", gap ", GapPercent(gap), MoreEffort(plan, gap, options));
   }
   return {"step time", FormatSeconds(schedule.step), text};
 }
@@ -299,7 +301,7 @@ std::vector<std::vector<std::string>> TotalRows(const Plan& plan, const SummaryO
   std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
   if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
   const ScheduleSummary schedule = MakeSchedule(plan).summary;
-  rows.push_back(ScheduleRow(plan, schedule, shares));
+  rows.push_back(ScheduleRow(plan, schedule, shares, options));
   // Without collectives nothing runs beside compute: both are the same.
   if (schedule.collectives > 0) rows.push_back({"sum of prices", FormatSeconds(seconds), shares});
   for (const TimeShare& phase : TimeByPhase(plan)) {
@@ -317,7 +319,8 @@ std::vector<std::vector<std::string>> TotalRows(const Plan& plan, const SummaryO
   }
   if (plan.has_bound) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
-                    StrCat("of the sum of prices; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
+                    StrCat("of the sum of prices; gap ", GapPercent(GapOf(plan)),
+                           MeasureOf(plan) == StepMeasure::kSum ? MoreEffort(plan, GapOf(plan), options) : "")});
   }
   if (const std::vector<std::string> layers = LayersRow(plan); !layers.empty()) rows.push_back(layers);
   if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
@@ -325,7 +328,11 @@ std::vector<std::vector<std::string>> TotalRows(const Plan& plan, const SummaryO
   const MemorySummary& memory = plan.memory;
   std::vector<std::string> parts;
   for (const auto& [name, bytes] : PartsOfPeak(plan)) parts.push_back(StrCat(name, " ", Bytes(bytes)));
-  std::string split = StrCat("per device: ", Join(parts, ", "));
+  const double capacity = plan.cluster.device.memory_bytes.value;
+  const bool exceeds = capacity > 0 && static_cast<double>(memory.peak_bytes) > capacity;
+  std::string split = StrCat(
+      "per device", exceeds ? StrCat(", above the ", FormatBytes(capacity), " of ", plan.cluster.device.name) : "",
+      ": ", Join(parts, ", "));
   if (memory.workspace_bytes > 0) split += StrCat(", workspace of kernels ", Bytes(memory.workspace_bytes));
   if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
     split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name), ScopeBeside(plan.graph, memory.peak_op));
