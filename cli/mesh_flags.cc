@@ -118,9 +118,16 @@ void AddMeshFlags(CLI::App& app, MeshFlags& flags) {
       ->check(CLI::Range(1, kMostTop))
       ->capture_default_str()
       ->group("Mesh");
-  app.add_option("--target-step", flags.search.target_step, "of --fit: seconds that a step may take")
+  app.add_option_function<std::string>(
+         "--target-step", [&flags](const std::string& text) { flags.search.target_step = ParseSeconds(text); },
+         "of --fit: what a step may take, such as 0.8s, 800ms")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
+      ->check([](const std::string& text) {
+        const std::optional<double> seconds = ParseSeconds(text);
+        return seconds && *seconds > 0 && std::isfinite(*seconds)
+                   ? ""
+                   : StrCat(Quote(text), ": expected seconds above 0, such as 0.8s, 800ms");
+      })
       ->needs(fit)
       ->group("Mesh");
 }
@@ -131,9 +138,6 @@ Result<MeshChoice> PlanChoosingMesh(const PlanningFlags& planning, const MeshFla
   if (planning.strategy_options.contains("log")) return UsageError("--log is of one mesh; --mesh says which");
   if (flags.search.fit && planning.memory_limit.empty() && !flags.search.target_step) {
     return UsageError("--fit wants to know what must be kept to: --memory-limit, --target-step");
-  }
-  if (flags.search.target_step && !std::isfinite(*flags.search.target_step)) {
-    return UsageError("--target-step: expected a finite number of seconds");
   }
   const auto start = std::chrono::steady_clock::now();
   const InterruptScope interruptible;

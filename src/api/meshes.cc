@@ -1,7 +1,9 @@
 #include "api/meshes.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,11 @@
 
 namespace sbp {
 namespace {
+
+// Of a step by the shortest one of fewer devices, and so many sizes in a row: from there on more devices only send
+// more.
+constexpr double kLonger = 0.05;
+constexpr int kLongerSizes = 2;
 
 // "data=zero3,model=tp" names axes.
 bool IsPerAxis(const std::string& recipe) { return recipe.find('=') != std::string::npos; }
@@ -198,6 +205,9 @@ class Planner {
     std::vector<SizeTrial> too_few;
     SBP_ASSIGN_OR_RETURN(const Cluster whole, ClusterOf(devices_, input_.cluster, nullptr));
     Status failure;
+    double shortest = std::numeric_limits<double>::infinity();
+    std::optional<SizeTrial> shortest_on;
+    int longer = 0;  // sizes in a row whose steps are
     for (const int64_t devices : SizesOf(whole, devices_)) {
       if (options_.cancelled && options_.cancelled()) return NoPlan("planning was interrupted");
       if (options_.progress) options_.progress(StrCat(devices, " devices"));
@@ -215,18 +225,50 @@ class Planner {
         too_few.push_back({devices, FirstWords(failure.message())});
         continue;
       }
-      const MeshTrial& best = choice->trials.front();
+      const MeshTrial& best = ShortestOf(*choice);
       const double step = best.StepSeconds(choice->measure);
-      if (search_.target_step && !(step <= *search_.target_step)) {
-        const std::string why = StrCat("a step takes ", FormatSeconds(step), " on ", ToString(best.mesh));
-        failure = NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
-        too_few.push_back({devices, why});
-        continue;
+      if (!search_.target_step || step <= *search_.target_step) {
+        choice->too_few = std::move(too_few);
+        return choice;
       }
-      choice->too_few = std::move(too_few);
-      return choice;
+      const std::string why = StrCat("a step takes ", FormatSeconds(step), " on ", ToString(best.mesh));
+      failure = NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
+      too_few.push_back({devices, why});
+      if (step < shortest) {
+        shortest = step;
+        shortest_on = {devices, why};
+      }
+      longer = step > (1 + kLonger) * shortest ? longer + 1 : 0;
+      if (longer < kLongerSizes) continue;
+      failure = NoPlan(StrCat("steps grow longer from ", shortest_on->devices, " devices on, where ", shortest_on->why,
+                              ", --target-step is ", FormatSeconds(*search_.target_step), "; more than ", devices,
+                              " were not tried"));
+      return WithSizes(failure, too_few).WithContext("--fit");
+    }
+    if (shortest_on) {
+      return WithSizes(failure, too_few)
+          .WithContext(StrCat("--fit: not on up to ", devices_, " devices, the most that were tried"));
     }
     return failure.WithContext(StrCat("--fit: not on ", devices_, " devices, the most that were tried"));
+  }
+
+  // Meshes whose bounds say that they miss the target are not planned; what was found at a glance is a plan, too.
+  static const MeshTrial& ShortestOf(const MeshChoice& choice) {
+    const MeshTrial* shortest = &choice.trials.front();
+    for (const MeshTrial& trial : choice.trials) {
+      if (trial.has_price && trial.StepSeconds(choice.measure) < shortest->StepSeconds(choice.measure))
+        shortest = &trial;
+    }
+    return *shortest;
+  }
+
+  // What the tried numbers of devices lead to, a line each.
+  static Status WithSizes(const Status& failure, const std::vector<SizeTrial>& sizes) {
+    std::string text = failure.message();
+    for (const SizeTrial& size : sizes) {
+      text += StrCat("\n  ", size.devices, size.devices == 1 ? " device: " : " devices: ", size.why);
+    }
+    return NoPlan(text);
   }
 
   PlanningInput& input_;

@@ -93,6 +93,17 @@ std::optional<int64_t> ParseBytes(std::string_view text) {
   return static_cast<int64_t>(std::llround(*number * row->factor));
 }
 
+std::optional<double> ParseSeconds(std::string_view text) {
+  static constexpr std::array<Unit, 5> kUnits = {{{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}, {"", 1}}};
+  text = Trim(text);
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    if (const auto number = ParseDouble(Trim(text.substr(0, text.size() - unit.name.size()))))
+      return *number * unit.factor;
+  }
+  return std::nullopt;
+}
+
 std::string FormatDouble(double value) {
   std::array<char, 64> buffer;
   constexpr double kExactIntegers = 9007199254740992.0;  // 2^53

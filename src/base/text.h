@@ -72,6 +72,8 @@ std::optional<int64_t> ParseInt(std::string_view text);
 std::optional<double> ParseDouble(std::string_view text);
 // "80GB" (10^9), "80GiB" (2^30), "512MB", "1024" -> bytes.
 std::optional<int64_t> ParseBytes(std::string_view text);
+// "0.8", "0.8s", "800ms", "800 us", "8e5ns" -> seconds.
+std::optional<double> ParseSeconds(std::string_view text);
 
 // The shortest decimal text that reads back as the same double; integers without a point.
 std::string FormatDouble(double value);

@@ -67,6 +67,17 @@ TEST(Text, ParsesBytes) {
   for (const auto& row : kRows) EXPECT_EQ(ParseBytes(row.text), row.bytes) << row.text;
 }
 
+TEST(Text, ParsesSeconds) {
+  const struct {
+    const char* text;
+    std::optional<double> seconds;
+  } kRows[] = {{"0.8", 0.8},          {"1e-7", 1e-7},        {"2s", 2},
+               {" 250 ms ", .25},     {"64us", 64e-6},       {"1e3ns", 1e3 * 1e-9},
+               {"-1s", -1},           {"ms", std::nullopt},  {"", std::nullopt},
+               {"1 m", std::nullopt}, {"1ks", std::nullopt}, {"1s s", std::nullopt}};
+  for (const auto& row : kRows) EXPECT_EQ(ParseSeconds(row.text), row.seconds) << row.text;
+}
+
 TEST(Text, FormatsShortestDoubles) {
   const struct {
     double value;
