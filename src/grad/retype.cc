@@ -96,11 +96,19 @@ Result<Graph> RetypeModel(Graph graph, const std::string& type, const RuleSet& r
   if (!compute.ok()) return BadInput(StrCat("--dtype: expected bf16, f16 or fp8, not ", Quote(type)));
   const std::vector<bool> trainable = FindTrainable(graph);
   std::vector<std::string> weights;
+  size_t num_computed = 0;  // weights that are of the type already
   for (size_t t = 0; t < trainable.size(); ++t) {
-    if (trainable[t] && graph.tensors[t].type.dtype == DType::kF32) weights.push_back(graph.tensors[t].name);
+    const DType dtype = graph.tensors[t].type.dtype;
+    if (trainable[t] && dtype == DType::kF32) weights.push_back(graph.tensors[t].name);
+    if (trainable[t] && dtype == *compute) ++num_computed;
   }
-  if (weights.empty()) return BadInput("--dtype: no weight of the model is f32: only such models are re-typed");
-  Result<Graph> lowered = LowerPrecision(std::move(graph), weights, *compute, rules);
+  const bool only_narrows = weights.empty() && num_computed > 0 && type == kNarrowCompute;
+  if (weights.empty() && !only_narrows) {
+    return BadInput(StrCat("--dtype ", type, ": no weight of the model is f32",
+                           num_computed > 0 ? StrCat(": they are ", DTypeName(*compute), " already") : "",
+                           "; models of f32 are re-typed, and to fp8 those of bf16"));
+  }
+  Result<Graph> lowered = only_narrows ? std::move(graph) : LowerPrecision(std::move(graph), weights, *compute, rules);
   if (!lowered.ok()) return of_flag(lowered.status());
   StoreAsCast(*lowered);
   if (type != kNarrowCompute) return lowered;
