@@ -109,7 +109,17 @@ class LimitedSearch {
       return OkStatus();
     });
     if (!offered.ok()) return;
-    if (first) Take(ShortenSchedule(problem_, options_, search_, 0, *std::move(first)));
+    if (!first) return;
+    // Bounds are of all plans; what einsum says of its choices is of the way.
+    Assignment begin = best_;
+    begin.ops = std::move(first->ops);
+    begin.sources = std::move(first->sources);
+    begin.reasons = {"part of a known way whose schedule is short"};
+    for (OpChoice& choice : begin.ops) choice = {.candidate = choice.candidate};
+    begin.conflicts.clear();
+    Result<Assignment> shorter = ShortenSchedule(problem_, options_, search_, 0, std::move(begin));
+    if (shorter.ok() && search_.uniform >= 0) shorter = MakeRegular(problem_, options_, search_, *std::move(shorter));
+    Take(std::move(shorter));
   }
 
   const Assignment& best() const { return best_; }
