@@ -88,7 +88,10 @@ Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlag
     SBP_ASSIGN_OR_RETURN(const Graph made, graph_of(remat));
     return Dump(made);
   };
-  const BoundWithRemat free_bound = [&](const std::string& remat) { return chosen.at(remat).free_bound_seconds; };
+  const BoundWithRemat free_bound = [&](const std::string& remat) {
+    const auto found = chosen.find(remat);  // absent: it makes the same graph as an earlier one
+    return found == chosen.end() ? 0 : found->second.free_bound_seconds;
+  };
   const auto layers = static_cast<int64_t>(FindLayers(none).all.size());
   SBP_ASSIGN_OR_RETURN(const RematChoice choice, ChooseRemat(layers, plan, graph, free_bound));
   Note(ToString(choice));

@@ -1,7 +1,6 @@
 #include "api/meshes.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,11 +25,6 @@
 
 namespace sbp {
 namespace {
-
-// Of a step by the shortest one of fewer devices, and so many sizes in a row: from there on more devices only send
-// more.
-constexpr double kLonger = 0.05;
-constexpr int kLongerSizes = 2;
 
 // "data=zero3,model=tp" names axes.
 bool IsPerAxis(const std::string& recipe) { return recipe.find('=') != std::string::npos; }
@@ -205,9 +199,6 @@ class Planner {
     std::vector<SizeTrial> too_few;
     SBP_ASSIGN_OR_RETURN(const Cluster whole, ClusterOf(devices_, input_.cluster, nullptr));
     Status failure;
-    double shortest = std::numeric_limits<double>::infinity();
-    std::optional<SizeTrial> shortest_on;
-    int longer = 0;  // sizes in a row whose steps are
     for (const int64_t devices : SizesOf(whole, devices_)) {
       if (options_.cancelled && options_.cancelled()) return NoPlan("planning was interrupted");
       if (options_.progress) options_.progress(StrCat(devices, " devices"));
@@ -225,31 +216,24 @@ class Planner {
         too_few.push_back({devices, FirstWords(failure.message())});
         continue;
       }
-      const MeshTrial& best = ShortestOf(*choice);
-      const double step = best.StepSeconds(choice->measure);
-      if (!search_.target_step || step <= *search_.target_step) {
+      if (!search_.target_step || choice->trials.front().StepSeconds(choice->measure) <= *search_.target_step) {
         choice->too_few = std::move(too_few);
         return choice;
       }
+      const MeshTrial& best = ShortestOf(*choice);
+      const double step = best.StepSeconds(choice->measure);
       const std::string why = StrCat("a step takes ", FormatSeconds(step), " on ", ToString(best.mesh));
       failure = NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
       too_few.push_back({devices, why});
-      if (step < shortest) {
-        shortest = step;
-        shortest_on = {devices, why};
-      }
-      longer = step > (1 + kLonger) * shortest ? longer + 1 : 0;
-      if (longer < kLongerSizes) continue;
-      failure = NoPlan(StrCat("steps grow longer from ", shortest_on->devices, " devices on, where ", shortest_on->why,
-                              ", --target-step is ", FormatSeconds(*search_.target_step), "; more than ", devices,
-                              " were not tried"));
-      return WithSizes(failure, too_few).WithContext("--fit");
     }
-    if (shortest_on) {
-      return WithSizes(failure, too_few)
-          .WithContext(StrCat("--fit: not on up to ", devices_, " devices, the most that were tried"));
+    if (too_few.size() == 1) {
+      return failure.WithContext(StrCat("--fit: not on ", devices_, " devices, the most that were tried"));
     }
-    return failure.WithContext(StrCat("--fit: not on ", devices_, " devices, the most that were tried"));
+    std::string text = failure.message() + "\nof each number that was tried:";
+    for (const SizeTrial& size : too_few) {
+      text += StrCat("\n  ", size.devices, size.devices == 1 ? " device: " : " devices: ", size.why);
+    }
+    return NoPlan(text).WithContext(StrCat("--fit: not on up to ", devices_, " devices, the most that were tried"));
   }
 
   // Meshes whose bounds say that they miss the target are not planned; what was found at a glance is a plan, too.
@@ -260,15 +244,6 @@ class Planner {
         shortest = &trial;
     }
     return *shortest;
-  }
-
-  // What the tried numbers of devices lead to, a line each.
-  static Status WithSizes(const Status& failure, const std::vector<SizeTrial>& sizes) {
-    std::string text = failure.message();
-    for (const SizeTrial& size : sizes) {
-      text += StrCat("\n  ", size.devices, size.devices == 1 ? " device: " : " devices: ", size.why);
-    }
-    return NoPlan(text);
   }
 
   PlanningInput& input_;

@@ -36,8 +36,8 @@ inline constexpr int64_t kMostDevices = int64_t{1} << 20;
 // ChooseMesh (meshes/choose.h) of the meshes that so many devices of the cluster can form (meshes/factorisations.h),
 // for a model that is loaded and differentiated once. With `fit`, of the smallest number of devices, among those that
 // divide a node's, and whole nodes, each time twice as many, on which a plan keeps to options.memory_limit and
-// `target_step`; no further than to two sizes in a row whose steps are longer than one of fewer devices by a twentieth.
-// `input.mesh` must be unset. Errors: as PreparePlan; kNoPlan: as ChooseMesh, for the largest number.
+// `target_step`. `input.mesh` must be unset. Errors: as PreparePlan; kNoPlan: as ChooseMesh, with `fit` for the largest
+// number, and a line for each that was tried.
 Result<MeshChoice> PlanOnMeshes(PlanningInput input, const MeshSearch& search, const RuleSet& rules,
                                 const MeshSearchOptions& options, const NoteSink& note = nullptr);
 

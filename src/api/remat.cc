@@ -53,7 +53,7 @@ class Chooser {
         if (middle_fits && best_seconds_ >= before * (1 - kLittle)) break;  // half of what is left gains less
       }
     }
-    if (corner + 1 < corners && !HasRoom() && !IsFreeOfLimit())
+    if (corner + 1 < corners && !HasRoom() && !IsFreeOfLimit(corner))
       SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_, best_seconds_).status());
     return std::move(*best_);
   }
@@ -65,8 +65,11 @@ class Chooser {
     return limit && static_cast<double>(best_->plan.memory.peak_bytes) <= kRoom * static_cast<double>(*limit);
   }
 
-  // Would a plan with the same mix hardly be shorter without the limit?
-  bool IsFreeOfLimit() const { return free_bound_ && free_bound_(best_->remat) >= best_seconds_ * (1 - kLittle); }
+  // Would no plan with that policy of all layers be shorter than the best one, by more than a little, without the
+  // limit?
+  bool IsFreeOfLimit(int64_t corner) const {
+    return free_bound_ && free_bound_(MixAt(corner * layers_, layers_)) >= best_seconds_ * (1 - kLittle);
+  }
 
   // A mix that computes less again saves no more than what is computed again now.
   bool MayGain() const { return SumAgain(best_->plan).seconds > kLittle * best_seconds_; }

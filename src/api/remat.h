@@ -35,7 +35,8 @@ using PlanWithRemat = std::function<Result<std::optional<Plan>>(const std::strin
 // The canonical text (graph/graph.h, Dump) of the step with a mix; empty: all are planned.
 using GraphWithRemat = std::function<Result<std::string>(const std::string& remat)>;
 
-// Seconds that no plan with a mix that was planned takes less than, not even one above the memory limit; 0: unknown.
+// A lower bound, in seconds, of all plans with a policy of all layers, also of those above the memory limit; 0: none is
+// known.
 using BoundWithRemat = std::function<double(const std::string& remat)>;
 
 // The cheapest plan of those tried. Mixes form a row in which each needs less memory and computes more than the one
@@ -43,10 +44,11 @@ using BoundWithRemat = std::function<double(const std::string& remat)>;
 // its corners (the policies), up to one behind the first that fits, as less memory may allow cheaper
 // layouts; and between that and the one before by halving, down to an eighth of the layers: at most 8 plans. Layouts
 // are chosen anew for each. None behind it where the peak is at most four fifths of the plan's memory limit: with so
-// much room, other layouts are hardly kept out by it; or where no plan with the same mix would be shorter by one
-// percent without the limit. None between where all that is computed again takes at most one percent of the step, and
-// none after one that gained no percent. What an earlier mix makes of the graph, too, is not planned again. Errors: of
-// the planner; kNoPlan of the last mix, where none fits.
+// much room, other layouts are hardly kept out by it; or where no plan with the first policy
+// that fits would be shorter than the best one by one percent without the limit: memory is not what is missing then.
+// None between where all that is computed again takes at most one percent of the step, and none after one that gained
+// no percent. What an earlier mix makes of the graph, too, is not planned again. Errors: of the planner; kNoPlan of the
+// last mix, where none fits.
 Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph = nullptr,
                                 const BoundWithRemat& free_bound = nullptr);
 

@@ -216,7 +216,7 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   SBP_RETURN_IF_ERROR(CheckLabels(given_plan.graph, data.inputs));
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> assumed, AssumedInputs(given_plan.graph, data.inputs));
   data.inputs.insert(data.inputs.end(), assumed.begin(), assumed.end());
-  if (!backend.is_virtual()) {  // which has no values: optimizers' states are twice a model
+  if (!backend.is_virtual()) {  // virtual time reads no values, and these are twice the size of a model
     for (TensorData& state : FirstStates(given_plan.graph, data.inputs)) data.inputs.push_back(std::move(state));
   }
   SBP_ASSIGN_OR_RETURN(PlanPart part, CutUntil(std::move(given_plan), options.until, data.inputs));

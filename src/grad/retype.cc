@@ -105,7 +105,7 @@ Result<Graph> RetypeModel(Graph graph, const std::string& type, const RuleSet& r
   const bool only_narrows = weights.empty() && num_computed > 0 && type == kNarrowCompute;
   if (weights.empty() && !only_narrows) {
     return BadInput(StrCat("--dtype ", type, ": no weight of the model is f32",
-                           num_computed > 0 ? StrCat(": they are ", DTypeName(*compute), " already") : "",
+                           num_computed > 0 ? StrCat(": some are ", DTypeName(*compute), " already") : "",
                            "; models of f32 are re-typed, and to fp8 those of bf16"));
   }
   Result<Graph> lowered = only_narrows ? std::move(graph) : LowerPrecision(std::move(graph), weights, *compute, rules);

@@ -59,7 +59,7 @@ std::string Headline(const Plan& plan) {
   return text + "\n\n";
 }
 
-// What may close a gap above its goal, where the search of sums had not ended.
+// What may close a gap above its goal. It is sums whose search ends at a goal or is cut short, so theirs counts, too.
 std::string MoreEffort(const Plan& plan, double gap, const SummaryOptions& options) {
   const bool may = plan.cut_short && std::min(gap, GapOf(plan)) > options.goal_gap && !options.more_effort.empty();
   return may ? StrCat(": ", options.more_effort, " may help") : "";

@@ -17,7 +17,7 @@ inline constexpr int64_t kSearchWorkPerSecond = 700'000'000;
 
 struct Core {
   // Memory held by a node over the steps [begin, end), one number per candidate (the least of them is 0: what any
-  // choice holds is taken from the limits).
+  // choice holds is taken from the limits). Whole numbers, so that sums of them are exact.
   struct Hold {
     int32_t begin = 0;
     int32_t end = 0;
