@@ -154,8 +154,7 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       NamesOfExecutions);
   app.add_option("--dtype", flags.dtype,
                  "plan a model of f32 (fp8: or bf16) as if it were bf16, f16 or fp8 (bf16 whose products with weights "
-                 "are of e4m3); with "
-                 "--train as --compute")
+                 "are of e4m3); with --train as --compute")
       ->type_name("TYPE");
   app.add_option("--pin", flags.pins,
                  "fix how a tensor lies, TENSOR=(S(0), B), is written, TENSOR<-(P, B), both and for all readers, "
