@@ -45,6 +45,16 @@ Result<Priced> PriceOf(const Problem& problem, const StrategyOptions& options, c
   return Priced{plan.memory.peak_bytes, MakeSchedule(plan).summary.step};
 }
 
+// The last steps of each search: a short schedule, and fewer kinds of layers. `seconds`: as ShortenSchedule has it.
+Result<Assignment> Shorten(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
+                           double seconds, Assignment found, const OtherPlans& others = {}) {
+  if (search.objective == Objective::kSchedule) {
+    SBP_ASSIGN_OR_RETURN(found, ShortenSchedule(problem, options, search, seconds, std::move(found), others));
+  }
+  if (search.uniform < 0 || options.only_bound) return found;
+  return MakeRegular(problem, options, search, std::move(found));
+}
+
 // `goes_on`, where given: is the plan of the least sum worth the search for a short schedule?
 Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
                                const std::function<bool(const Assignment&)>& goes_on = nullptr) {
@@ -55,16 +65,12 @@ Result<Assignment> SearchWhole(const Problem& problem, const StrategyOptions& op
   OptimalSearch sums(problem, of_sum);
   SBP_ASSIGN_OR_RETURN(Assignment found, sums.Run());
   if (goes_on && !goes_on(found)) return NoPlan("this leads nowhere");
-  if (search.objective == Objective::kSchedule) {
-    const OtherPlans others = {.mix = sums.mix() ? &*sums.mix() : nullptr,
-                               .uniform = sums.uniform() ? &*sums.uniform() : nullptr,
-                               .earlier = sums.earlier() ? &*sums.earlier() : nullptr};
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    const double left = search.seconds > 0 ? std::max(kLeastSeconds, search.seconds - taken.count()) : 0;
-    SBP_ASSIGN_OR_RETURN(found, ShortenSchedule(problem, options, search, left, std::move(found), others));
-  }
-  if (search.uniform < 0 || options.only_bound) return found;
-  return MakeRegular(problem, options, search, std::move(found));
+  const OtherPlans others = {.mix = sums.mix() ? &*sums.mix() : nullptr,
+                             .uniform = sums.uniform() ? &*sums.uniform() : nullptr,
+                             .earlier = sums.earlier() ? &*sums.earlier() : nullptr};
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  const double left = search.seconds > 0 ? std::max(kLeastSeconds, search.seconds - taken.count()) : 0;
+  return Shorten(problem, options, search, left, std::move(found), others);
 }
 
 bool MayCompare(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
@@ -108,18 +114,15 @@ class LimitedSearch {
       first = assignment;
       return OkStatus();
     });
-    if (!offered.ok()) return;
-    if (!first) return;
-    // Bounds are of all plans; what einsum says of its choices is of the way.
+    if (!offered.ok() || !first) return;
+    // What is known of all plans stays; what einsum says of its choices is of the way.
     Assignment begin = best_;
     begin.ops = std::move(first->ops);
     begin.sources = std::move(first->sources);
     begin.reasons = {"part of a known way whose schedule is short"};
     for (OpChoice& choice : begin.ops) choice = {.candidate = choice.candidate};
     begin.conflicts.clear();
-    Result<Assignment> shorter = ShortenSchedule(problem_, options_, search_, 0, std::move(begin));
-    if (shorter.ok() && search_.uniform >= 0) shorter = MakeRegular(problem_, options_, search_, *std::move(shorter));
-    Take(std::move(shorter));
+    Take(Shorten(problem_, options_, search_, 0, std::move(begin)));
   }
 
   const Assignment& best() const { return best_; }
