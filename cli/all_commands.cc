@@ -15,7 +15,8 @@ constexpr CommandRow kCommands[] = {
     {"compare", "plan a model with several strategies, side by side",
      "  sbp-plan compare model.onnx --mesh data=2,model=4 --strategies greedy,einsum,replicate\n"
      "  sbp-plan compare model.onnx --mesh 8 --strategies greedy:bytes,greedy:order-value\n"
-     "  sbp-plan compare model.onnx --meshes 'data=8,model=8; 64' --strategies optimal,einsum\n",
+     "  sbp-plan compare model.onnx --meshes 'data=8,model=8; 64' --strategies optimal,einsum\n"
+     "  sbp-plan compare config.json --train --optimizer adamw --mesh data=4,model=2 --memory-limit 75GB\n",
      SetupCompare},
     {"render", "draw a plan or a model",
      "  sbp-plan render plan.json -o plan.svg\n"

@@ -111,6 +111,8 @@ Status CompareOn(const PlanningFlags& flags, const std::vector<std::pair<std::st
   for (const auto& [name, choice] : choices) {
     PlanRequest one = request;
     one.options.strategy = choice.row->name;
+    std::erase_if(one.strategy.values,
+                  [&](const auto& value) { return OptionNamed(*choice.row, value.first) == nullptr; });
     if (bounded) one.bound = false;
     if (!choice.criterion.empty()) one.options.criterion = one.strategy.criterion = choice.criterion;
     const auto start = std::chrono::steady_clock::now();
@@ -133,14 +135,29 @@ Status CompareOn(const PlanningFlags& flags, const std::vector<std::pair<std::st
   return OkStatus();
 }
 
-Status Compare(const CompareFlags& flags) {
+// Each strategy's own options are for one that is compared, which reads them; the others do without.
+Status PlaceOptions(const std::vector<std::pair<std::string, StrategyChoice>>& choices, PlanningFlags& flags) {
+  for (const auto& [name, value] : flags.strategy_options) {
+    const auto owner = std::ranges::find_if(
+        choices, [&](const auto& choice) { return OptionNamed(*choice.second.row, name) != nullptr; });
+    if (owner == choices.end()) return RefuseOption(name, *choices.front().second.row);
+    flags.strategy = owner->second.row->name;
+  }
+  return OkStatus();
+}
+
+Status Compare(CompareFlags flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
+  if (flags.planning.request.remat == "auto") {
+    return UsageError("--remat auto: each strategy would compute other things again; name a policy, or use infer");
+  }
   std::vector<std::pair<std::string, StrategyChoice>> choices;
   for (const std::string_view part : Split(flags.strategies, ',')) {  // before any work
     const std::string name(Trim(part));
     SBP_ASSIGN_OR_RETURN(StrategyChoice choice, ParseChoice(name));
     choices.emplace_back(name, std::move(choice));
   }
+  SBP_RETURN_IF_ERROR(PlaceOptions(choices, flags.planning));
   SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, ParseMeshes(flags.meshes));
   std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
   std::vector<ComparedPlan> rows;
@@ -167,6 +184,8 @@ Command SetupCompare(CLI::App& app) {
       ->type_name("MESH;...")
       ->allow_extra_args(false)
       ->excludes("--mesh");
+  AddSearchFlags(app, flags->planning);
+  AddTrainingFlags(app, flags->planning);
   AddFormatFlag(app, flags->output);
   return [flags] { return Compare(*flags); };
 }

@@ -252,6 +252,17 @@ CLI::Option* AddOwnFlag(CLI::App& app, PlanningFlags& flags, const StrategyRow& 
   return app.add_option_function<std::string>(name, keep, doc);
 }
 
+// One flag for all strategies that have an option of its name.
+void AddOwnFlags(CLI::App& app, PlanningFlags& flags, bool (*wanted)(OptionKind)) {
+  std::set<std::string_view> added;
+  for (const StrategyRow& row : AllStrategies()) {
+    for (const StrategyOption& option : row.options) {
+      if (!wanted(option.kind) || !added.insert(option.name).second) continue;
+      AddOwnFlag(app, flags, row, option)->type_name(std::string(option.value_name));
+    }
+  }
+}
+
 }  // namespace
 
 void AddTrainingFlags(CLI::App& app, PlanningFlags& flags) {
@@ -266,13 +277,11 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
           ->type_name("NAME")
           ->default_str(std::string(AllStrategies().front().name));
   OfferChoices(strategy, [] { return NamesOf(AllStrategies()); });
-  std::set<std::string_view> added;
-  for (const StrategyRow& row : AllStrategies()) {
-    for (const StrategyOption& option : row.options) {
-      if (!added.insert(option.name).second) continue;  // one flag for all that have it
-      AddOwnFlag(app, flags, row, option)->type_name(std::string(option.value_name));
-    }
-  }
+  AddOwnFlags(app, flags, [](OptionKind) { return true; });
+}
+
+void AddSearchFlags(CLI::App& app, PlanningFlags& flags) {
+  AddOwnFlags(app, flags, [](OptionKind kind) { return kind < OptionKind::kCriterion; });
 }
 
 std::vector<std::string> NamesOfPresets() { return NamesOf(AllPresets()); }

@@ -71,6 +71,8 @@ struct PlanningFlags {
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
 // --strategy and what the rows of strategies say that they take: for commands that run one strategy.
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
+// What they take but files and criteria, without --strategy: for commands that run several.
+void AddSearchFlags(CLI::App& app, PlanningFlags& flags);
 
 // --train and the flags of training graphs (cli/train_flags.h).
 void AddTrainingFlags(CLI::App& app, PlanningFlags& flags);
