@@ -147,6 +147,7 @@ void FitLinks(Cluster& cluster, std::vector<Residual>& residuals, const std::str
     if (line.seconds_per_byte > 0) link.bandwidth = {1 / line.seconds_per_byte, source};
     link.efficiency = {1, source};
   };
+  cluster.protocols.clear();  // the lines are of messages of all sizes
   fit(cluster.intra_node, within, across);
   for (size_t i = 0; i < across.size() && !within.empty(); ++i) {
     const double there = inside[i] * cluster.intra_node.latency_seconds.value;

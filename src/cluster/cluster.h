@@ -89,6 +89,16 @@ struct LinkSpec {
   Constant efficiency;       // 0..1, of bandwidth
 };
 
+// How a library sends small messages of a collective over nodes: fewer seconds a step than the links' latency_seconds,
+// at less than their rate.
+struct CollectiveProtocol {
+  std::string name;
+  bool tree = false;      // of all-reduces: up and down a tree of nodes; else around a ring of ranks
+  Constant base_seconds;  // of a call, where that is more than the device's launch
+  Constant intra_step_seconds, inter_step_seconds;  // of a message step, within a node and between nodes
+  Constant rate;                                    // 0..1, of the links' bandwidth x efficiency
+};
+
 // A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the
 // size of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node, run_bytes) and
 // different `bytes` form a curve, interpolated linearly in bytes. run_bytes tells how the parts lie in the tensor: 0 in
@@ -112,9 +122,10 @@ struct Cluster {
   int64_t num_nodes = 1;
   int64_t devices_per_node = 1;
   LinkSpec intra_node;
-  LinkSpec inter_node;                    // per device
-  std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
-  bool growable = true;                   // a preset of nodes: may grow by nodes to hold the mesh (Grow)
+  LinkSpec inter_node;                        // per device
+  std::vector<CollectiveSample> samples;      // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
+  std::vector<CollectiveProtocol> protocols;  // of groups that span nodes
+  bool growable = true;                       // a preset of nodes: may grow by nodes to hold the mesh (Grow)
   Execution execution = Execution::kEager;
   // Fused execution: patterns of the scopes that are compiled, as "layers.*" (naming/module_index.h); ops elsewhere are
   // eager. None: all are compiled.

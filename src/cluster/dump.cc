@@ -56,6 +56,13 @@ std::string Dump(const Cluster& cluster) {
   }
   DumpLink("intra_node", cluster.intra_node, out);
   DumpLink("inter_node", cluster.inter_node, out);
+  for (const CollectiveProtocol& protocol : cluster.protocols) {
+    out += StrCat("protocol ", Quote(protocol.name), protocol.tree ? " tree" : " ring", "\n");
+    Line("base_seconds", protocol.base_seconds, out);
+    Line("intra_step_seconds", protocol.intra_step_seconds, out);
+    Line("inter_step_seconds", protocol.inter_step_seconds, out);
+    Line("rate", protocol.rate, out);
+  }
   for (const CollectiveSample& sample : cluster.samples) {
     out += StrCat("sample ", CollectiveKindName(sample.kind), " ", sample.nodes, " x ", sample.ranks_per_node,
                   " bytes ", FormatDouble(sample.bytes),

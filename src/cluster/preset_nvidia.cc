@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/dtype.h"
 #include "cluster/cluster.h"
@@ -155,6 +156,29 @@ void SetAttention(const Constant& efficiency, std::span<const AttentionRow> rows
     device.attention.push_back({row.head, row.backward, row.mask, {row.speed, row.source}});
 }
 
+// NCCL's protocols for small messages; links' latencies, and curves over nodes, are of its third one, Simple.
+constexpr const char* kRings = "NCCL tuning model, rings (AP nccl_cost_model.py)";
+constexpr const char* kRingsInside =
+    "NCCL tuning model, rings: 0.6 us, 1.8 times that over nodes (src/graph/tuning.cc)";
+constexpr const char* kRingFlags = "NCCL tuning model, rings over nodes: a quarter of the bus (src/graph/tuning.cc)";
+constexpr const char* kRingLines = "NCCL tuning model, rings of one rank a node; 0.92 of more (src/graph/tuning.cc)";
+constexpr const char* kTrees = "NCCL tuning model, trees (src/graph/tuning.cc)";
+constexpr const char* kTreesInside =
+    "NCCL tuning model, trees: 0.6 us, 1.8 times that over nodes (src/graph/tuning.cc)";
+constexpr const char* kTreeFlags =
+    "NCCL tuning model, trees: 0.9 / 3.8, half of that at medium sizes (src/graph/tuning.cc)";
+constexpr const char* kTreeLines =
+    "NCCL tuning model, trees: 0.9 x 0.915, 0.6 of that at medium sizes (src/graph/tuning.cc)";
+
+std::vector<CollectiveProtocol> Protocols() {
+  return {
+      {"LL", false, {6.6e-6, kRings}, {1.08e-6, kRingsInside}, {2.7e-6, kRings}, {0.25, kRingFlags}},
+      {"LL128", false, {14e-6, kRings}, {1.9e-6, kRings}, {4e-6, kRings}, {0.7, kRingLines}},
+      {"LL", true, {6.8e-6, kTrees}, {1.08e-6, kTreesInside}, {5e-6, kTrees}, {0.12, kTreeFlags}},
+      {"LL128", true, {14e-6, kTrees}, {1.25e-6, kTrees}, {8.5e-6, kTrees}, {0.5, kTreeLines}},
+  };
+}
+
 // What all of NVIDIA's presets share.
 Cluster Node() {
   Cluster cluster;
@@ -168,6 +192,7 @@ Cluster Node() {
   cluster.intra_node.latency_seconds = {3.4e-6, "NCCL tuning model, NVLink hop of the Simple protocol"};
   cluster.inter_node.name = "InfiniBand";
   cluster.inter_node.latency_seconds = {14e-6, "NCCL tuning model, network hop of the Simple protocol"};
+  cluster.protocols = Protocols();
   return cluster;
 }
 

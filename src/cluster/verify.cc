@@ -39,6 +39,18 @@ Status CheckLink(const LinkSpec& link) {
   return CheckEfficiency("efficiency", link.efficiency);
 }
 
+Status CheckProtocols(const std::vector<CollectiveProtocol>& protocols) {
+  for (size_t i = 0; i < protocols.size(); ++i) {
+    const CollectiveProtocol& protocol = protocols[i];
+    const std::string where = StrCat("protocols[", i, "] (", protocol.name, "): ");
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + "base_seconds", protocol.base_seconds.value));
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + "intra_step_seconds", protocol.intra_step_seconds.value));
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + "inter_step_seconds", protocol.inter_step_seconds.value));
+    SBP_RETURN_IF_ERROR(CheckEfficiency(where + "rate", protocol.rate));
+  }
+  return OkStatus();
+}
+
 auto KeyOf(const OpSample& sample) { return std::tie(sample.op, sample.dtype, sample.flops, sample.bytes); }
 
 Status CheckOpSamples(const std::vector<OpSample>& samples) {
@@ -143,6 +155,7 @@ Status CheckAll(const Cluster& cluster) {
   if (!intra.ok()) return intra.WithContext("intra_node");
   const Status inter = CheckLink(cluster.inter_node);
   if (!inter.ok()) return inter.WithContext("inter_node");
+  SBP_RETURN_IF_ERROR(CheckProtocols(cluster.protocols));
   return CheckSamples(cluster.samples);
 }
 

@@ -1,7 +1,10 @@
-// Price of one collective: a measured curve where there is one, else latency and bandwidth of the links crossed.
+// Price of one collective: a measured curve where there is one, else latency and bandwidth of the links crossed; less
+// where small messages go over nodes in a faster way.
 #include "cost/collective.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -90,25 +93,71 @@ std::string ShapeName(GroupShape group) {
   return StrCat(group.nodes, group.nodes == 1 ? " node x " : " nodes x ", group.ranks_per_node);
 }
 
+// Bytes per second that each rank of a group sends at once.
+double GroupRate(const CollectiveCall& call) {
+  const Cluster& cluster = call.cluster;
+  const GroupShape group = call.group;
+  double rate = group.ranks_per_node > 1 ? LinkRate(cluster.intra_node) : LinkRate(cluster.inter_node);
+  if (group.nodes > 1) {
+    rate = std::min(rate, LinkRate(cluster.inter_node) * static_cast<double>(group.ranks_per_node));
+  }
+  return rate;
+}
+
+double RingSteps(const CollectiveCall& call, int rounds, double intra_step, double inter_step) {
+  const auto crossing = static_cast<double>(call.group.nodes - 1);
+  const double inside = static_cast<double>(call.ranks - 1) - crossing;
+  return rounds * (inside * intra_step + crossing * inter_step);
+}
+
+// Up and down a tree of nodes, in each of which ranks form a chain.
+double TreeSteps(const CollectiveCall& call, double intra_step, double inter_step) {
+  const double depth = std::ceil(std::log2(static_cast<double>(call.group.nodes)));
+  return 2 * (static_cast<double>(call.group.ranks_per_node - 1) * intra_step + depth * inter_step);
+}
+
+// A price, and what sends messages so; null: the protocol that curves and links are of.
+struct Fastest {
+  double seconds = 0;
+  const CollectiveProtocol* protocol = nullptr;
+};
+
+// `seconds`, or less where a protocol for small messages is faster, but no less than within a node.
+Fastest WithProtocols(const CollectiveRow& row, const CollectiveCall& call, double seconds) {
+  const Cluster& cluster = call.cluster;
+  Fastest fastest{seconds};
+  if (row.rounds == 0 || call.group.nodes == 1 || cluster.protocols.empty()) return fastest;
+  const auto n = static_cast<double>(call.ranks);
+  const double rate = GroupRate(call);
+  for (const CollectiveProtocol& protocol : cluster.protocols) {
+    if (protocol.tree && row.rounds != 2) continue;
+    const double intra = protocol.intra_step_seconds.value, inter = protocol.inter_step_seconds.value;
+    const double steps = protocol.tree ? TreeSteps(call, intra, inter) : RingSteps(call, row.rounds, intra, inter);
+    // Of a tree's inner nodes each sends all, up and down.
+    const double wire = protocol.tree ? 2 * call.bytes : row.wire_bytes(n, call.bytes);
+    const double base = std::max(cluster.device.launch_seconds.value, protocol.base_seconds.value);
+    const double own = base + steps + wire / (rate * protocol.rate.value);
+    if (own < fastest.seconds) fastest = {own, &protocol};
+  }
+  const int64_t inside = call.group.ranks_per_node;
+  if (fastest.protocol != nullptr && inside > 1) {
+    fastest.seconds = std::max(fastest.seconds,
+                               std::min(seconds, CollectiveTime(cluster, row.kind, inside, {1, inside}, call.bytes)));
+  }
+  return fastest;
+}
+
 }  // namespace
 
 double NothingSent(double /*ranks*/, double /*bytes*/) { return 0; }
 
 double LinkRate(const LinkSpec& link) { return link.bandwidth.value * link.efficiency.value; }
 
-double RingSeconds(const CollectiveCall& call, double rounds, double wire_bytes) {
+double RingSeconds(const CollectiveCall& call, int rounds, double wire_bytes) {
   const Cluster& cluster = call.cluster;
-  const GroupShape group = call.group;
-  const double crossing = static_cast<double>(group.nodes - 1);
-  const double inside = static_cast<double>(call.ranks - 1) - crossing;
-  double rate = group.ranks_per_node > 1 ? LinkRate(cluster.intra_node) : LinkRate(cluster.inter_node);
-  if (group.nodes > 1) {
-    rate = std::min(rate, LinkRate(cluster.inter_node) * static_cast<double>(group.ranks_per_node));
-  }
   return cluster.device.launch_seconds.value +
-         rounds *
-             (inside * cluster.intra_node.latency_seconds.value + crossing * cluster.inter_node.latency_seconds.value) +
-         wire_bytes / rate;
+         RingSteps(call, rounds, cluster.intra_node.latency_seconds.value, cluster.inter_node.latency_seconds.value) +
+         wire_bytes / GroupRate(call);
 }
 
 double TouchSeconds(const CollectiveCall& call, double bytes) {
@@ -133,17 +182,24 @@ double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, Gr
                       double run_bytes) {
   const CollectiveRow& row = RowOf(kind);
   if (n <= 1 && !row.point_to_point) return 0;
-  if (const auto seconds = MeasuredSeconds(SamplesOf(cluster, kind, group), bytes, run_bytes)) return *seconds;
-  return row.seconds({cluster, n, group, bytes});
+  const CollectiveCall call{cluster, n, group, bytes};
+  const auto measured = MeasuredSeconds(SamplesOf(cluster, kind, group), bytes, run_bytes);
+  return WithProtocols(row, call, measured ? *measured : row.seconds(call)).seconds;
 }
 
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes) {
-  const double seconds = CollectiveTime(cluster, kind, n, group, bytes, run_bytes);
   const CollectiveRow& row = RowOf(kind);
-  if (n <= 1 && !row.point_to_point) return {seconds, "one rank: nothing to do"};
+  if (n <= 1 && !row.point_to_point) return {0, "one rank: nothing to do"};
+  const CollectiveCall call{cluster, n, group, bytes};
   const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
-  if (MeasuredSeconds(samples, bytes, run_bytes)) {
+  const auto measured = MeasuredSeconds(samples, bytes, run_bytes);
+  const auto [seconds, protocol] = WithProtocols(row, call, measured ? *measured : row.seconds(call));
+  if (protocol != nullptr) {
+    return {seconds, StrCat("small messages over ", LinkNames(cluster, group), ", ", ShapeName(group), ": ",
+                            protocol->name, protocol->tree ? " in a tree" : " in a ring")};
+  }
+  if (measured) {
     return {seconds, StrCat("curve of ", cluster.name, ", ", row.name(), " on ", ShapeName(group), ": ",
                             samples.front().source)};
   }

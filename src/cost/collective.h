@@ -37,6 +37,7 @@ struct CollectiveRow {
   double (*wire_bytes)(double ranks, double bytes);
   // Where nothing was measured: by latency and bandwidth. ranks > 1, or point_to_point.
   double (*seconds)(const CollectiveCall& call);
+  int rounds = 0;  // goes around a ring so many times; 0: not around one
   CollectiveColours colours;
 
   std::string_view name() const { return CollectiveKindName(kind); }
@@ -55,7 +56,7 @@ double NothingSent(double ranks, double bytes);
 double LinkRate(const LinkSpec& link);
 // Ring collectives (Thakur et al. 2005): `rounds` times n - 1 steps, of which nodes - 1 cross nodes. All adapters of a
 // node share its traffic to the next one, as the libraries' parallel rings do. `wire_bytes`: what one rank sends.
-double RingSeconds(const CollectiveCall& call, double rounds, double wire_bytes);
+double RingSeconds(const CollectiveCall& call, int rounds, double wire_bytes);
 // Local ones: the busiest rank reads and writes so many bytes in one kernel, which waits in the queue where all of the
 // graph is compiled, as kernels of fused execution do.
 double TouchSeconds(const CollectiveCall& call, double bytes);

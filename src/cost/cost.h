@@ -96,7 +96,10 @@ struct CollectivePrice {
 // linear in the number of runs, also below the shortest; above the longest that one's time is kept. A sample that
 // stands alone beats the curves where it is of just these bytes and runs. A table of samples for (kind, nodes, ranks
 // per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire bytes / bandwidth of the slowest
-// level crossed (CollectiveRow::seconds); local ones are priced by memory bandwidth. n == 1: 0.
+// level crossed (CollectiveRow::seconds); local ones are priced by memory bandwidth. n == 1: 0. Of groups that span
+// nodes, what goes around rings takes the least of that and of Cluster::protocols, each base + steps x its own seconds
+// + wire bytes / (rate x its own rate), as NCCL's tuning model has it (src/graph/tuning.cc), and no less than the same
+// within one of the nodes.
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes = 0);
 // Its seconds alone, without making a text: for searches.

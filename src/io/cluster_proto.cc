@@ -242,6 +242,45 @@ Status ReadSamples(const v1::Cluster& message, Cluster& cluster) {
   return OkStatus();
 }
 
+constexpr std::string_view kRing = "ring", kTree = "tree";
+
+Result<CollectiveProtocol> ProtocolFromMessage(const v1::CollectiveProtocol& message) {
+  CollectiveProtocol protocol;
+  protocol.name = message.name();
+  protocol.tree = message.shape() == kTree;
+  if (!protocol.tree && !message.shape().empty() && message.shape() != kRing) {
+    return BadInput(StrCat("shape is ", Quote(message.shape()), ", expected ", kRing, " or ", kTree));
+  }
+  const ConstantRow rows[] = {
+      {"base_seconds", message.has_base_seconds(), message.base_seconds(), protocol.base_seconds},
+      {"intra_step_seconds", message.has_intra_step_seconds(), message.intra_step_seconds(),
+       protocol.intra_step_seconds},
+      {"inter_step_seconds", message.has_inter_step_seconds(), message.inter_step_seconds(),
+       protocol.inter_step_seconds},
+      {"rate", message.has_rate(), message.rate(), protocol.rate},
+  };
+  SBP_RETURN_IF_ERROR(ReadConstants(rows));
+  return protocol;
+}
+
+Status ReadProtocols(const v1::Cluster& message, Cluster& cluster) {
+  for (int i = 0; i < message.protocols_size(); ++i) {
+    Result<CollectiveProtocol> protocol = ProtocolFromMessage(message.protocols(i));
+    if (!protocol.ok()) return protocol.status().WithContext(StrCat("protocols[", i, "]"));
+    cluster.protocols.push_back(*std::move(protocol));
+  }
+  return OkStatus();
+}
+
+void ProtocolToMessage(const CollectiveProtocol& protocol, v1::CollectiveProtocol& message) {
+  message.set_name(ToUtf8(protocol.name));
+  message.set_shape(std::string(protocol.tree ? kTree : kRing));
+  ConstantToMessage(protocol.base_seconds, *message.mutable_base_seconds());
+  ConstantToMessage(protocol.intra_step_seconds, *message.mutable_intra_step_seconds());
+  ConstantToMessage(protocol.inter_step_seconds, *message.mutable_inter_step_seconds());
+  ConstantToMessage(protocol.rate, *message.mutable_rate());
+}
+
 Status ReadParts(const v1::Cluster& message, Cluster& cluster) {
   cluster.name = message.name();
   cluster.description = message.description();
@@ -267,6 +306,7 @@ Status ReadParts(const v1::Cluster& message, Cluster& cluster) {
   } else {
     cluster.inter_node = cluster.intra_node;
   }
+  SBP_RETURN_IF_ERROR(ReadProtocols(message, cluster));
   return ReadSamples(message, cluster);
 }
 
@@ -284,6 +324,7 @@ void ClusterToMessage(const Cluster& cluster, v1::Cluster& message) {
   DeviceToMessage(cluster.device, *message.mutable_device());
   LinkToMessage(cluster.intra_node, *message.mutable_intra_node());
   LinkToMessage(cluster.inter_node, *message.mutable_inter_node());
+  for (const CollectiveProtocol& protocol : cluster.protocols) ProtocolToMessage(protocol, *message.add_protocols());
   for (const CollectiveSample& sample : cluster.samples) {
     v1::CollectiveSample& out = *message.add_samples();
     out.set_collective(std::string(CollectiveKindName(sample.kind)));

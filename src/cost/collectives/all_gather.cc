@@ -5,12 +5,14 @@
 namespace sbp {
 namespace {
 
+constexpr int kGatherRounds = 1;
+
 bool GatherLegal(const NdSbp& from, const NdSbp& to, int axis) {
   return from[axis].is_split() && to[axis].is_broadcast() && IsInnermostSplit(from, axis, from[axis].dim());
 }
 double GatherBytes(double ranks, double bytes) { return bytes * (ranks - 1) / ranks; }
 double GatherSeconds(const CollectiveCall& call) {
-  return RingSeconds(call, 1, GatherBytes(static_cast<double>(call.ranks), call.bytes));
+  return RingSeconds(call, kGatherRounds, GatherBytes(static_cast<double>(call.ranks), call.bytes));
 }
 
 }  // namespace
@@ -21,6 +23,7 @@ CollectiveRow AllGatherCollective() {
           .legal = GatherLegal,
           .wire_bytes = GatherBytes,
           .seconds = GatherSeconds,
+          .rounds = kGatherRounds,
           .colours = {"#2B6CD4", "#1B4A98", "#FFFFFF"}};
 }
 

@@ -5,12 +5,14 @@
 namespace sbp {
 namespace {
 
+constexpr int kReduceRounds = 2;
+
 bool ReduceLegal(const NdSbp& from, const NdSbp& to, int axis) {
   return from[axis].is_partial() && to[axis].is_broadcast();
 }
 double ReduceBytes(double ranks, double bytes) { return 2 * bytes * (ranks - 1) / ranks; }
 double ReduceSeconds(const CollectiveCall& call) {
-  return RingSeconds(call, 2, ReduceBytes(static_cast<double>(call.ranks), call.bytes));
+  return RingSeconds(call, kReduceRounds, ReduceBytes(static_cast<double>(call.ranks), call.bytes));
 }
 
 }  // namespace
@@ -21,6 +23,7 @@ CollectiveRow AllReduceCollective() {
           .legal = ReduceLegal,
           .wire_bytes = ReduceBytes,
           .seconds = ReduceSeconds,
+          .rounds = kReduceRounds,
           .colours = {"#CC3333", "#8F1F1F", "#FFFFFF"}};
 }
 

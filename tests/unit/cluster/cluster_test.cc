@@ -49,6 +49,8 @@ TEST(Cluster, VerifyFindsEachFault) {
       {[](Cluster& c) { c.device.attention[0].head = 0; }, "attention, row 0: head is 0"},
       {[](Cluster& c) { std::swap(c.device.attention[0], c.device.attention[1]); },
        "attention, row 1: rows must ascend"},
+      {[](Cluster& c) { c.protocols[1].rate.value = 0; }, "protocols[1] (LL128): rate is 0"},
+      {[](Cluster& c) { c.protocols[2].inter_step_seconds.value = -1; }, "protocols[2] (LL): inter_step_seconds is -1"},
       {[](Cluster& c) { c.num_nodes = 0; }, "num_nodes is 0"},
       {[](Cluster& c) { c.num_nodes = 1LL << 62; }, "more than 2^31 devices"},
       {[](Cluster& c) { std::swap(c.samples[0], c.samples[1]); }, "sample 1 (all-gather): samples must ascend"},

@@ -161,6 +161,51 @@ TEST(Collective, FallBackByHand) {
             "latency and bandwidth of inner and outer, 2 nodes x 2");
 }
 
+// Over nodes small messages take the fastest protocol, large ones what they took; within a node nothing changes.
+TEST(Collective, SmallMessagesOverNodesTakeTheFastestProtocol) {
+  Cluster cluster = Simple();  // launch 1 us, steps 1 and 10 us, links of 100 and 10 GB/s
+  cluster.protocols = {
+      {"quick", false, {5e-6, ""}, {0.5e-6, ""}, {2e-6, ""}, {0.25, ""}},
+      {"branched", true, {0.5e-6, ""}, {0.5e-6, ""}, {3e-6, ""}, {0.1, ""}},
+  };
+  const struct {
+    CollectiveKind kind;
+    int64_t n;
+    GroupShape group;
+    double bytes, seconds;
+  } kRows[] = {
+      // base + 7 steps + bytes x 7/8 at 10 GB/s x 0.25; the tree is of all-reduces
+      {CollectiveKind::kAllGather, 8, {8, 1}, 8e3, 5e-6 + 14e-6 + 7e3 / 2.5e9},
+      // launch, which is more than the base, + up and down 3 levels + twice the bytes at 10 GB/s x 0.1
+      {CollectiveKind::kAllReduce, 8, {8, 1}, 800, 1e-6 + 18e-6 + 1600 / 1e9},
+      // the ring's rate is higher
+      {CollectiveKind::kAllReduce, 8, {8, 1}, 80e3, 5e-6 + 28e-6 + 140e3 / 2.5e9},
+      // and a large message takes neither
+      {CollectiveKind::kAllReduce, 8, {8, 1}, 1e9, 1e-6 + 140e-6 + 1.75e9 / 10e9},
+      // 2 x 4: chains of three steps within nodes, one level, four adapters
+      {CollectiveKind::kAllReduce, 8, {2, 4}, 800, 1e-6 + 2 * (1.5e-6 + 3e-6) + 1600 / 4e9},
+      // six steps within nodes, one between them
+      {CollectiveKind::kReduceScatter, 8, {2, 4}, 800, 5e-6 + 3e-6 + 2e-6 + 700 / 10e9},
+      {CollectiveKind::kAllReduce, 4, {1, 4}, 800, 1e-6 + 6e-6 + 1200 / 100e9},
+      {CollectiveKind::kAllToAll, 4, {4, 1}, 800, 1e-6 + 30e-6 + 150 / 10e9},
+  };
+  for (const auto& row : kRows) {
+    EXPECT_NEAR(CollectiveSeconds(cluster, row.kind, row.n, row.group, row.bytes).seconds, row.seconds, 1e-12)
+        << CollectiveKindName(row.kind) << " " << row.group.nodes << " x " << row.group.ranks_per_node;
+    EXPECT_EQ(CollectiveTime(cluster, row.kind, row.n, row.group, row.bytes),
+              CollectiveSeconds(cluster, row.kind, row.n, row.group, row.bytes).seconds);
+  }
+  EXPECT_EQ(CollectiveSeconds(cluster, CollectiveKind::kAllReduce, 8, {2, 4}, 800).source,
+            "small messages over inner and outer, 2 nodes x 4: branched in a tree");
+  // Curves over nodes are beaten, too, but nothing is faster than within a node.
+  cluster.samples = {{CollectiveKind::kAllGather, 1, 4, 0, 30e-6, "measured"},
+                     {CollectiveKind::kAllGather, 1, 4, 1e9, 1, "measured"},
+                     {CollectiveKind::kAllGather, 2, 4, 0, 70e-6, "ring"},
+                     {CollectiveKind::kAllGather, 2, 4, 1e9, 2, "ring"}};
+  EXPECT_DOUBLE_EQ(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 0), 30e-6);
+  EXPECT_DOUBLE_EQ(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 1e9), 1);
+}
+
 // Within a compiled graph a local move waits in the queue as any other kernel; a collective over links does not.
 TEST(Collective, LocalMovesOfACompiledGraphAreQueued) {
   Cluster cluster = Simple();
@@ -267,6 +312,30 @@ TEST(Collective, PresetsGiveTheRecordedRates) {
   without.samples.clear();
   const double fallen_back = CollectiveSeconds(without, CollectiveKind::kAllGather, 256, {32, 8}, 1e9).seconds;
   EXPECT_NEAR(fallen_back / measured, 1, 0.2);
+}
+
+// More bytes and more nodes never take less, whatever protocol is fastest.
+TEST(Collective, PresetsGrowWithBytesAndNodes) {
+  for (const PresetRow& row : AllPresets()) {
+    const Cluster cluster = *FindPreset(row.name);
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce}) {
+      for (const int64_t ranks : {1, 8}) {
+        double before = 0;
+        for (double bytes = 1; bytes < 1e10; bytes *= 4) {
+          double fewer = 0;
+          for (const int64_t nodes : {1, 2, 4, 8, 16, 32, 64}) {
+            const double seconds = CollectiveTime(cluster, kind, nodes * ranks, {nodes, ranks}, bytes);
+            // Curves of a few shapes stand beside fall-backs for the others.
+            EXPECT_GE(seconds, fewer * 0.8) << row.name << " " << nodes << " x " << ranks << ", " << bytes;
+            fewer = seconds;
+          }
+          EXPECT_GE(fewer, before) << row.name << " " << ranks << ", " << bytes;
+          before = fewer;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

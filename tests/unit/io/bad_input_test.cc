@@ -179,6 +179,8 @@ TEST(BadInput, PlanDocuments) {
 constexpr Edit kClusters[] = {
     {"\"num_nodes\": 1", "\"num_nodes\": 0", ""},
     {"\"bf16\":", "\"bf17\":", "doc: device: flops: \"bf17\" is no element type"},
+    {"\"shape\": \"tree\"", "\"shape\": \"star\"", "doc: protocols[2]: shape is \"star\", expected ring or tree"},
+    {"\"inter_step_seconds\":", "\"inter_steps\":", "unknown field \"inter_steps\" of CollectiveProtocol"},
     {"\"launch_seconds\":", "\"launch_secs\":", "unknown field \"launch_secs\" of Device"},
     {"\"memory_bandwidth\": {", "\"memory_bandwidth\": {\"value\": \"fast\"}, \"x\": {",
      "expected a number for \"value\", found the text \"fast\""},
