@@ -195,37 +195,65 @@ class Planner {
     return bytes / static_cast<double>(devices);
   }
 
+  // On so many devices. Error kNoPlan: not enough, said shortly in `too_few`, too.
+  Result<MeshChoice> FitOn(int64_t devices, std::vector<SizeTrial>& too_few) {
+    if (options_.progress) options_.progress(StrCat(devices, " devices"));
+    const std::optional<int64_t> limit = prepared_.options.memory_limit;
+    if (const double least = LeastBytes(devices); limit && least > static_cast<double>(*limit)) {
+      const std::string why = StrCat("inputs and parameters alone take ", FormatBytes(least), " on each");
+      too_few.push_back({devices, why});
+      return NoPlan(StrCat(why, ", --memory-limit is ", FormatBytes(static_cast<double>(*limit))));
+    }
+    Result<MeshChoice> choice = Choose(devices, nullptr, options_.explains && devices == devices_);
+    if (!choice.ok()) {
+      if (choice.status().code() == Code::kNoPlan) too_few.push_back({devices, FirstWords(choice.status().message())});
+      return choice;
+    }
+    if (!search_.target_step || choice->trials.front().StepSeconds(choice->measure) <= *search_.target_step) {
+      return choice;
+    }
+    const MeshTrial& best = ShortestOf(*choice);
+    const double step = best.StepSeconds(choice->measure);
+    const std::string why = StrCat("a step takes ", FormatSeconds(step), " on ", ToString(best.mesh));
+    too_few.push_back({devices, why});
+    return NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
+  }
+
+  // Doubles the devices until they are enough, then halves what lies between, in whole nodes above one node.
   Result<MeshChoice> Fit() {
     std::vector<SizeTrial> too_few;
     SBP_ASSIGN_OR_RETURN(const Cluster whole, ClusterOf(devices_, input_.cluster, nullptr));
     Status failure;
+    std::optional<MeshChoice> found;
+    int64_t low = 0, high = 0;  // the first is not enough, the second is
     for (const int64_t devices : SizesOf(whole, devices_)) {
       if (options_.cancelled && options_.cancelled()) return NoPlan("planning was interrupted");
-      if (options_.progress) options_.progress(StrCat(devices, " devices"));
-      const std::optional<int64_t> limit = prepared_.options.memory_limit;
-      if (const double least = LeastBytes(devices); limit && least > static_cast<double>(*limit)) {
-        const std::string why = StrCat("inputs and parameters alone take ", FormatBytes(least), " on each");
-        failure = NoPlan(StrCat(why, ", --memory-limit is ", FormatBytes(static_cast<double>(*limit))));
-        too_few.push_back({devices, why});
-        continue;
+      Result<MeshChoice> choice = FitOn(devices, too_few);
+      if (choice.ok()) {
+        found = *std::move(choice);
+        high = devices;
+        break;
       }
-      Result<MeshChoice> choice = Choose(devices, nullptr, options_.explains && devices == devices_);
-      if (!choice.ok()) {
-        failure = choice.status();
-        if (failure.code() != Code::kNoPlan) return failure;
-        too_few.push_back({devices, FirstWords(failure.message())});
-        continue;
-      }
-      if (!search_.target_step || choice->trials.front().StepSeconds(choice->measure) <= *search_.target_step) {
-        choice->too_few = std::move(too_few);
-        return choice;
-      }
-      const MeshTrial& best = ShortestOf(*choice);
-      const double step = best.StepSeconds(choice->measure);
-      const std::string why = StrCat("a step takes ", FormatSeconds(step), " on ", ToString(best.mesh));
-      failure = NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
-      too_few.push_back({devices, why});
+      failure = choice.status();
+      if (failure.code() != Code::kNoPlan) return failure;
+      low = devices;
     }
+    if (!found) return NotUpTo(failure, too_few);
+    const int64_t node = whole.devices_per_node;
+    for (const int64_t unit = high > node ? node : 1; high - low > unit;) {
+      if (options_.cancelled && options_.cancelled()) break;
+      const int64_t devices = low + (high - low) / unit / 2 * unit;
+      Result<MeshChoice> choice = FitOn(devices, too_few);
+      if (!choice.ok() && choice.status().code() != Code::kNoPlan) return choice;
+      (choice.ok() ? high : low) = devices;
+      if (choice.ok()) found = *std::move(choice);
+    }
+    std::ranges::sort(too_few, {}, &SizeTrial::devices);
+    found->too_few = std::move(too_few);
+    return *std::move(found);
+  }
+
+  Status NotUpTo(const Status& failure, const std::vector<SizeTrial>& too_few) const {
     if (too_few.size() == 1) {
       return failure.WithContext(StrCat("--fit: not on ", devices_, " devices, the most that were tried"));
     }

@@ -34,10 +34,10 @@ inline constexpr int64_t kMostNodes = 64;
 inline constexpr int64_t kMostDevices = int64_t{1} << 20;
 
 // ChooseMesh (meshes/choose.h) of the meshes that so many devices of the cluster can form (meshes/factorisations.h),
-// for a model that is loaded and differentiated once. With `fit`, of the smallest number of devices, among those that
-// divide a node's, and whole nodes, each time twice as many, on which a plan keeps to options.memory_limit and
-// `target_step`. `input.mesh` must be unset. Errors: as PreparePlan; kNoPlan: as ChooseMesh, with `fit` for the largest
-// number, and a line for each that was tried.
+// for a model that is loaded and differentiated once. With `fit`, of the smallest number of devices of one node, or of
+// whole nodes, on which a plan keeps to options.memory_limit and `target_step`: found by doubling, then by halving what
+// lies between, as if more devices did what fewer do. `input.mesh` must be unset. Errors: as PreparePlan; kNoPlan: as
+// ChooseMesh, with `fit` for the largest number, and a line for each that was tried.
 Result<MeshChoice> PlanOnMeshes(PlanningInput input, const MeshSearch& search, const RuleSet& rules,
                                 const MeshSearchOptions& options, const NoteSink& note = nullptr);
 

@@ -44,8 +44,8 @@ inline constexpr size_t kMostMeshes = 256;
 Result<std::vector<Mesh>> MeshesOf(int64_t devices, const std::vector<std::string>& names, AxisNaming naming,
                                    const Cluster& cluster, size_t most = kMostMeshes);
 
-// The sizes at which `--fit` looks: those up to `most` that divide a node's devices, then whole nodes, each time twice
-// as many, and `most`. Ascending.
+// The sizes at which `--fit` looks first: those up to `most` that divide a node's devices, then whole nodes, each time
+// twice as many, and `most`. Ascending.
 std::vector<int64_t> SizesOf(const Cluster& cluster, int64_t most);
 
 }  // namespace sbp
