@@ -218,7 +218,12 @@ Result<Segments> FindSegments(const Graph& training, std::span<const RematEntry>
   for (const RematEntry& entry : entries) {
     if (!entry.scope.empty()) continue;
     const size_t left = segments.all.size() - next;
-    const size_t count = entry.count < 0 ? left : std::min(left, static_cast<size_t>(entry.count));
+    if (entry.count > static_cast<int64_t>(left)) {
+      return BadInput(StrCat("--remat: ", NameOf(entry.policy), ":", entry.count, ": the forward pass has ",
+                             segments.all.size(), segments.all.size() == 1 ? " layer" : " layers",
+                             next == 0 ? "" : StrCat(", of which ", left, left == 1 ? " is" : " are", " left")));
+    }
+    const size_t count = entry.count < 0 ? left : static_cast<size_t>(entry.count);
     for (size_t i = 0; i < count; ++i, ++next) {
       segments.all[next].policy = entry.policy;
       segments.all[next].held = entry.held;
