@@ -28,14 +28,34 @@ void AttentionSpellingReader::TakeCap(TensorId& x, AttentionSpelling& found) {
   x = inner->of;
 }
 
-// Scores and a mask in one: the scores, and the window that is left of them.
+// Scores and a mask in one: the scores, and the window that is left of them, or else what is added to them.
 bool AttentionSpellingReader::TakeMask(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers) {
   const std::optional<Masked> masked = MaskedOf(x, readers);
-  if (!masked) return false;
+  if (!masked) return TakeAdded(x, found, readers);
   found.window = masked->window;
   found.ops.push_back(masked->op->name);
   x = masked->scores;
   return true;
+}
+
+// What is added to a product, or to one that is scaled or capped; not one number for all keys of a row, since the
+// operator hides the keys that its mask does not reach.
+bool AttentionSpellingReader::TakeAdded(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers) {
+  const Op* sum = Inner(x, "Add", 2, readers);
+  if (sum == nullptr) return false;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const TensorId scores = sum->inputs[side], mask = sum->inputs[1 - side];
+    const bool are_scores = Inner(scores, "MatMul", 2) != nullptr || Inner(scores, "Mul", 2) != nullptr ||
+                            Inner(scores, "Div", 2) != nullptr;
+    const Shape& shape = TypeOf(mask).shape;
+    if (!are_scores || TypeOf(scores).shape != TypeOf(x).shape || IsComputed(mask)) continue;
+    if (shape.size() < 2 || shape.size() > 4 || shape.back() != TypeOf(x).shape.back()) continue;
+    found.mask = mask;
+    found.ops.push_back(sum->name);
+    x = scores;
+    return true;
+  }
+  return false;
 }
 
 std::optional<AttentionSpelling> AttentionSpellingReader::Find(const Op& last, std::ptrdiff_t readers) {
@@ -46,6 +66,7 @@ std::optional<AttentionSpelling> AttentionSpellingReader::Find(const Op& last, s
   if (!IsHeads(x) || !IsHeads(found.v)) return std::nullopt;
   if (readers == 1) x = PastCast(x, found);
   const Guard guard = TakeGuard(x, found, readers);
+  found.guarded = guard != Guard::kNone;
   const Op* softmax = Inner(x, "Softmax", 1, guard == Guard::kNone ? readers : guard == Guard::kNan ? 2 : 1);
   if (softmax == nullptr || (softmax->attributes->Int("axis", -1) != -1 && softmax->attributes->Int("axis", -1) != 3))
     return std::nullopt;
@@ -82,7 +103,7 @@ void AttentionSpellingReader::TakeScales(TensorId& x, AttentionSpelling& found, 
 }
 
 // Where(IsNaN(x), 0, x), or 0 where all scores are -inf, as torch's decompositions have it. A window leaves no such
-// row, so that neither changes anything as long as scores are numbers.
+// row, and of a mask that does the operator makes 0, so that neither changes anything as long as scores are numbers.
 AttentionSpellingReader::Guard AttentionSpellingReader::TakeGuard(TensorId& x, AttentionSpelling& found,
                                                                   std::ptrdiff_t readers) {
   const Op* choice = Inner(x, "Where", 3, readers);
@@ -131,8 +152,7 @@ TensorId AttentionSpellingReader::PastCast(TensorId x, AttentionSpelling& found)
 }
 
 bool AttentionSpellingReader::IsHeads(TensorId id) const {
-  const bool known = id.index() >= computed_.size() || !computed_[id.index()];
-  return known && TypeOf(id).shape.size() == 4 && TypeOf(id).num_elements() > 0;
+  return !IsComputed(id) && TypeOf(id).shape.size() == 4 && TypeOf(id).num_elements() > 0;
 }
 
 // One batch and one number of heads throughout, and one type.
@@ -157,6 +177,7 @@ void AttentionSpellingReader::Write(size_t o, const AttentionSpelling& found, Te
       edit_.Insert(o, std::move(op));
   }
   Op attention = edit_.MakeOp(like, "Attention", name, {found.q, key, found.v});
+  if (found.mask.valid()) attention.inputs.push_back(found.mask);
   attention.outputs = graph_.ops[o].outputs;
   if (log_sum_exp.valid()) {
     attention.outputs.resize(4);

@@ -1,5 +1,5 @@
-// Attention that is spelled out as products and a softmax, and whose mask is a window of positions: what the passes
-// share that read it, alone or with its backward pass.
+// Attention that is spelled out as products and a softmax, and whose mask is a window of positions, or is added: what
+// the passes share that read it, alone or with its backward pass.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ namespace sbp::simplify {
 struct AttentionSpelling {
   TensorId q, k_turned, v;  // (b, h, s, d), (b, h, d, t), (b, h, t, e)
   KeyWindow window;
+  TensorId mask;         // added, where no window is known that says the same
+  bool guarded = false;  // a row of which no key is seen is 0, as the operator has it, rather than no number
   double scale = 1, softcap = 0;
   std::optional<DType> softmax_type;  // where it is not that of q
   std::vector<std::string> ops;       // that are gone
@@ -38,6 +40,7 @@ class AttentionSpellingReader : protected SpellingReader {
  private:
   void TakeCap(TensorId& x, AttentionSpelling& found);
   bool TakeMask(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers);
+  bool TakeAdded(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers);
   void TakeScales(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers = 1);
   // Against rows of which no key is seen, by a test of the weights or of the scores under their mask.
   enum class Guard { kNone, kNan, kLowest };

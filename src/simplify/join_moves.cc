@@ -20,10 +20,6 @@ namespace {
 constexpr size_t kLongest = 10;       // moves looked at in one chain
 constexpr size_t kWorthOfGather = 6;  // in moves: more than any view takes
 
-bool IsComputed(const std::vector<bool>& computed, TensorId id) {
-  return id.index() < computed.size() && computed[id.index()];
-}
-
 // The shorter spelling of one tensor.
 struct Shorter {
   Route route;  // what it replaces

@@ -238,6 +238,10 @@ const Op* ProducerOf(const Graph& graph, TensorId tensor) {
   return producer.valid() ? &graph.op(producer) : nullptr;
 }
 
+bool IsComputed(const std::vector<bool>& computed, TensorId tensor) {
+  return tensor.index() < computed.size() && computed[tensor.index()];
+}
+
 bool IsMove(const Graph& graph, const Op& op, size_t result) {
   const MoveRow* row = FindMove(graph, op);
   if (row == nullptr || op.inputs.empty() || !op.inputs[0].valid() || !op.captures.empty()) return false;

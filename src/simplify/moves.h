@@ -16,6 +16,9 @@ namespace sbp {
 // The op that writes a tensor; null: none.
 const Op* ProducerOf(const Graph& graph, TensorId tensor);
 
+// Does only running decide a size of the tensor? `computed`: as of SimplifyPass.
+bool IsComputed(const std::vector<bool>& computed, TensorId tensor);
+
 // Does result `result` of the op only move elements of the op's first operand, at positions known now? Types of operand
 // and result are static tensors that are not empty.
 bool IsMove(const Graph& graph, const Op& op, size_t result);

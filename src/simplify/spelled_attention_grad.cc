@@ -46,7 +46,7 @@ class AttentionGradReader : AttentionSpellingReader {
       const std::ptrdiff_t readers = ReadersOf(last.inputs[0]);
       if (readers < 3 || readers > 4 || TypeOf(last.inputs[0]).shape.size() != 4) continue;
       const std::optional<AttentionSpelling> found = Find(last, readers);
-      if (!found || found->softcap != 0 || found->softmax_type) continue;
+      if (!found || found->mask.valid() || found->softcap != 0 || found->softmax_type) continue;
       const std::optional<GradSpelling> grad = FindGrad(o, *found);
       if (grad) WriteBoth(o, *found, *grad);
     }

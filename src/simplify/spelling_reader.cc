@@ -15,7 +15,7 @@ bool RunsAsWritten(const Graph& graph) {
 }
 
 const Op* SpellingReader::Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers) const {
-  if (!id.valid() || edit_.IsKept(id) || (id.index() < computed_.size() && computed_[id.index()])) return nullptr;
+  if (!id.valid() || edit_.IsKept(id) || IsComputed(id)) return nullptr;
   const auto [begin, end] = uses_.of(id);
   const Op* op = edit_.Producer(id);
   if (end - begin != readers || op == nullptr || graph_.type_of(*op) != type || !op->signature_pin.empty())

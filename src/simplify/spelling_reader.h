@@ -26,6 +26,7 @@ class SpellingReader {
   SpellingReader(Graph& graph, const std::vector<bool>& computed)
       : edit_(graph), graph_(graph), computed_(computed), uses_(BuildUses(graph)), table_(graph, computed) {}
 
+  bool IsComputed(TensorId id) const { return id.index() < computed_.size() && computed_[id.index()]; }
   const TensorType& TypeOf(TensorId id) const { return graph_.tensor(id).type; }
   // The op of this type that writes a tensor which the spelling alone reads, in so many places; null: another one.
   const Op* Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers = 1) const;
