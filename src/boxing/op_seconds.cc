@@ -36,14 +36,16 @@ DType WorkType(const RuleInstance& instance) {
   return first;
 }
 
+bool Carries(const TensorFactors& dims, size_t f) {
+  return std::ranges::any_of(
+      dims, [&](const DimFactors& dim) { return std::ranges::find(dim, static_cast<FactorId>(f)) != dim.end(); });
+}
+
 // Does an operand of another alternative than the first carry the factor?
 bool InSecond(const FactorMap& map, size_t f) {
   return std::any_of(map.partials.begin() + 1, map.partials.end(), [&](const PartialClause& partial) {
-    return std::ranges::any_of(partial.operands, [&](int operand) {
-      return std::ranges::any_of(map.operands[static_cast<size_t>(operand)], [&](const DimFactors& dim) {
-        return std::ranges::find(dim, static_cast<FactorId>(f)) != dim.end();
-      });
-    });
+    return std::ranges::any_of(partial.operands,
+                               [&](int operand) { return Carries(map.operands[static_cast<size_t>(operand)], f); });
   });
 }
 
@@ -95,11 +97,7 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
   }
   const std::vector<FactorClass> classes = ClassifyFactors(instance);
   const int first = map.partials.front().operands.front();
-  const auto in_first = [&](size_t f) {
-    return std::ranges::any_of(map.operands[static_cast<size_t>(first)], [&](const DimFactors& dim) {
-      return std::ranges::find(dim, static_cast<FactorId>(f)) != dim.end();
-    });
-  };
+  const auto in_first = [&](size_t f) { return Carries(map.operands[static_cast<size_t>(first)], f); };
   ContractionShape shape;
   const auto second = static_cast<size_t>(map.partials[1].operands.empty() ? first : map.partials[1].operands.front());
   shape.k = WithoutFactors(map.operands[second], instance.operands[second]);
@@ -190,8 +188,10 @@ double InsideBytes(const RuleInstance& instance, const Candidate& candidate, con
 
 // Attention kernels reach less of the peak than the products they are made of, and compute scores again: as the
 // operators of attention and of its derivatives are priced. A product by itself may take less, but not with the softmax
-// between, whose traffic the kernel saves.
-double FusedFlopSeconds(const DeviceSpec& device, const Work& work, const OpFusion& fusion) {
+// between, whose traffic the kernel saves: at least half of what products share with it, since of the three score-sized
+// tensors of a softmax's derivative five ends are theirs. Where even so the parts take less, as on units whose products
+// are slow anyhow (f32), nobody fuses them.
+double FusedFlopSeconds(const DeviceSpec& device, const Work& work, double inside_bytes, const OpFusion& fusion) {
   if (!fusion.in_attention || !fusion.anchor) return FlopSeconds(device, work);
   Work of_kernel = work;
   if (work.contraction) {  // the shortest side of each product is a head's
@@ -200,15 +200,16 @@ double FusedFlopSeconds(const DeviceSpec& device, const Work& work, const OpFusi
   }
   of_kernel.contraction.reset();
   of_kernel.flops *= fusion.flop_factor;
-  return FlopSeconds(device, of_kernel);
+  const double alone = std::max(FlopSeconds(device, work), ByteSeconds(device, work.bytes));
+  return std::min(FlopSeconds(device, of_kernel), alone + ByteSeconds(device, inside_bytes / 2));
 }
 
 double FusedSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh,
                     const DeviceSpec& device, const Work& work, const OpFusion& fusion) {
   if (fusion.no_kernel || (work.flops <= 0 && work.bytes <= 0)) return 0;
   const double correction = SampleCorrection(device, work);
-  const double flops = FusedFlopSeconds(device, work, fusion);
   const double inside_bytes = InsideBytes(instance, candidate, mesh, fusion);
+  const double flops = FusedFlopSeconds(device, work, inside_bytes, fusion);
   const double inside = ByteSeconds(device, inside_bytes), outside = ByteSeconds(device, work.bytes - inside_bytes);
   const double kernel = std::max(fusion.anchor ? flops : flops - inside, outside);
   return (kernel + (fusion.launches ? QueuedLaunchSeconds(device) : 0)) * correction;
@@ -292,8 +293,9 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
     return passes ? (traffic + (is_result ? 0 : QueuedLaunchSeconds(device))) * SampleCorrection(device, work) : 0;
   }
   if (fusion.anchor) {
-    const double flops = FusedFlopSeconds(device, work, fusion);
-    const double outside = ByteSeconds(device, work.bytes - InsideBytes(instance, candidate, mesh, fusion));
+    const double inside_bytes = InsideBytes(instance, candidate, mesh, fusion);
+    const double flops = FusedFlopSeconds(device, work, inside_bytes, fusion);
+    const double outside = ByteSeconds(device, work.bytes - inside_bytes);
     traffic = std::max(flops, outside + traffic) - std::max(flops, outside);
   }
   const bool begins = !is_result && slot < fusion.joins.size() && fusion.joins[slot];

@@ -37,6 +37,22 @@ double Waves(const ContractionShape& shape, double tile, double units) {
   return shape.batch * shape.m * shape.n / (tile * tile * units * std::ceil(tiles / units));
 }
 
+// The same of tiles as narrow as the shorter side of the output, as kernels for a few rows have them (GEMV, and those
+// for packed weights): what is but a row waits for memory, not for 127 rows of nothing. Elements reach the units at the
+// rate that keeps them busy with 16-bit numbers in whole tiles; slower units (f32) need them less often.
+double NarrowWaves(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
+  const double tile = device.contraction.tile.value, units = device.contraction.units.value;
+  const double rows = std::min(shape.m, shape.n), columns = std::max(shape.m, shape.n);
+  if (rows >= tile) return 0;
+  const double peak = FlopsFor(device, dtype).constant.value, half = FlopsFor(device, DType::kBF16).constant.value;
+  const double reuse = rows * tile / (rows + tile);  // products an element of either factor, in one tile
+  const double speed = std::min(1.0, reuse / (tile / 2 * std::min(1.0, peak / half)));
+  const double tiles = shape.batch * std::ceil(columns / tile);
+  double pieces = 1;  // along k: for whole tiles as deep as below
+  if (tiles < units) pieces = std::min(std::floor(units / tiles), std::max(1.0, std::floor(shape.k / (8 * reuse))));
+  return speed * pieces * shape.batch * columns / (tile * units * std::ceil(tiles * pieces / units));
+}
+
 double Roofline(const DeviceSpec& device, const Work& work) {
   return std::max(FlopSeconds(device, work), ByteSeconds(device, work.bytes)) + device.launch_seconds.value;
 }
@@ -83,6 +99,7 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
     const double pieces = std::min(std::floor(units / tiles), std::max(1.0, std::floor(shape.k / (4 * tile))));
     waves = std::max(waves, Waves(shape, tile, units) * pieces);
   }
+  if (!shape.uneven) waves = std::max(waves, NarrowWaves(device, dtype, shape));
   const double depth = shape.k / (shape.k + spec.depth.value);
   const double ceiling = CeilingOf(spec, dtype) * (shape.uneven ? spec.grouped.value : 1);
   return std::max(kLeastEfficiency, ceiling * depth * std::min(1.0, waves));

@@ -54,7 +54,9 @@ struct Work {
 // tiles on u units, batch x m x n / (tile^2 x u x ceil(t / u)), where what does not fill one round of tiles is cut into
 // smaller tiles (of a quarter, at half the speed) or along k. Products of uneven m fill half of their last row of tiles
 // on average: m / tile + 1/2 in place of ceil(m / tile), and they reach no more than ContractionSpec::grouped of that.
-// At least kLeastEfficiency.
+// Of few rows tiles are as narrow (r x tile, where m or n is r < tile): their speed is that of the units fed at the
+// same rate, r x tile / (r + tile) products an element against tile / 2, or against as much less as the type's peak is
+// below that of 16 bits. At least kLeastEfficiency.
 inline constexpr double kLeastEfficiency = 1e-3;
 double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
 

@@ -215,6 +215,63 @@ TEST(OpSeconds, OfGroupedProductsAreThoseOfAProductAnExpert) {
   EXPECT_EQ(summed.k, kRows / kExperts);
 }
 
+// Weights of four bits are read as they are packed, once: a row waits for them alone, and many rows for the units of
+// the type of the activations.
+TEST(OpSeconds, OfPackedWeightsAreThoseOfTheirBytesWhereRowsAreFew) {
+  constexpr int64_t kWidth = 4096, kColumns = 131072, kBlocks = kWidth / 32;
+  const Cluster cluster = *FindPreset("8xH100");
+  Attributes attributes;
+  attributes.Set("K", kWidth);
+  attributes.Set("N", kColumns);
+  attributes.Set("block_size", int64_t{32});
+  for (const DType type : {DType::kF16, DType::kF32}) {
+    const auto product = [&](int64_t rows) {
+      return Move("com.microsoft::MatMulNBits", attributes,
+                  {{.present = true, .type = {type, {rows, kWidth}}},
+                   {.present = true, .type = {DType::kU8, {kColumns, kBlocks, 16}}},
+                   {.present = true, .type = {type, {kColumns, kBlocks}}}});
+    };
+    const Mesh alone = *ParseMesh("a=1");
+    const RuleInstanceRef row = product(1), rows = product(4096);
+    const Work of_row = WorkOf(*row, MakeCandidates(row, alone).candidates.front(), alone);
+    const int64_t bytes = type == DType::kF16 ? 2 : 4;
+    EXPECT_EQ(of_row.bytes, kColumns * kBlocks * (16 + bytes) + (kWidth + kColumns) * bytes);
+    EXPECT_EQ(of_row.dtype, type);
+    ASSERT_TRUE(of_row.contraction.has_value());
+    EXPECT_EQ(of_row.contraction->m, 1);
+    EXPECT_EQ(of_row.contraction->n, kColumns);
+    EXPECT_EQ(of_row.contraction->k, kWidth);
+    EXPECT_LT(FlopSeconds(cluster.device, of_row), ByteSeconds(cluster.device, of_row.bytes));
+    const Work of_rows = WorkOf(*rows, MakeCandidates(rows, alone).candidates.front(), alone);
+    EXPECT_GT(FlopSeconds(cluster.device, of_rows), ByteSeconds(cluster.device, of_rows.bytes));
+
+    const Mesh mesh = *ParseMesh("a=2,b=2");
+    const OpFusion fusion{.anchor = true};
+    for (const RuleInstanceRef& op : {row, rows, product(64)}) {
+      for (const Candidate& candidate : MakeCandidates(op, mesh).candidates) {
+        const double eager = OpSeconds(*op, candidate, mesh, cluster);
+        EXPECT_LE(OpSeconds(*op, candidate, mesh, cluster, &fusion), eager);
+        EXPECT_LE(LeastOpSeconds(*op, mesh, cluster), eager * (1 + 1e-12));
+        EXPECT_LE(LeastOpSeconds(*op, mesh, cluster, &fusion),
+                  OpSeconds(*op, candidate, mesh, cluster, &fusion) * (1 + 1e-12));
+      }
+    }
+  }
+}
+
+// Of a table of packed rows no more is read than of a table of others.
+TEST(OpSeconds, OfAPackedTableThoseOfTheRowsThatAreWanted) {
+  const Mesh mesh = *ParseMesh("a=1");
+  Attributes attributes;
+  attributes.Set("block_size", int64_t{32});
+  const RuleInstanceRef gather = Move("com.microsoft::GatherBlockQuantized", attributes,
+                                      {{.present = true, .type = {DType::kU8, {100000, 1024}}},
+                                       {.present = true, .type = {DType::kI64, {1}}},
+                                       {.present = true, .type = {DType::kF16, {100000, 64}}}});
+  for (const Candidate& candidate : MakeCandidates(gather, mesh).candidates)
+    EXPECT_LE(WorkOf(*gather, candidate, mesh).bytes, 4 * 2048 * 2 + 8);
+}
+
 // One kernel, whether it is one op or products and a softmax that were found to be one.
 TEST(OpSeconds, AttentionIsPricedByItsHeadsPassAndMaskHoweverItIsSpelled) {
   const Mesh mesh = *ParseMesh("a=1");

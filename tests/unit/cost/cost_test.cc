@@ -42,6 +42,27 @@ TEST(Compute, GroupedProductsReachAPartOfWhatOthersDo) {
   EXPECT_GT(ContractionEfficiency(device, DType::kBF16, even), before * 0.9);
 }
 
+// Kernels for a few rows wait for memory; whole tiles of rows are products as any others.
+TEST(Compute, FewRowsFillNarrowTiles) {
+  const DeviceSpec device = FindPreset("8xH100")->device;
+  const auto efficiency = [&](DType dtype, double rows) {
+    return ContractionEfficiency(device, dtype, {1, rows, 8192, 4096});
+  };
+  for (const DType dtype : {DType::kF16, DType::kF32}) {
+    double before = 0;
+    for (double rows = 1; rows <= 128; ++rows) {
+      const double now = efficiency(dtype, rows);
+      EXPECT_GE(now, before * (1 - 1e-12));
+      before = now;
+      EXPECT_DOUBLE_EQ(ContractionEfficiency(device, dtype, {1, 8192, rows, 4096}), now);  // whichever side is short
+    }
+  }
+  // 128 / 129 products an element, where vector units at 67 / 989.5 of the peak need as much less than 64; 64 tiles,
+  // each in two pieces, on 132 units.
+  const double speed = 128.0 / 129 / (64 * 67 / 989.5);
+  EXPECT_NEAR(efficiency(DType::kF32, 1), 0.9 * 4096 / 4160 * speed * 128 / 132, 1e-12);
+}
+
 TEST(Compute, AttentionRunsAtTheSpeedOfItsHeadsPassAndMask) {
   DeviceSpec device = Simple().device;
   const auto seconds = [&](double head, bool backward, bool mask) {

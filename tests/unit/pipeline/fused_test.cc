@@ -1,6 +1,10 @@
 // Prices of fused execution, over graphs of all kinds and strategies.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+
+#include "base/dtype.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "generate/generate.h"
@@ -52,6 +56,46 @@ TEST(FusedPrices, LieBetweenBoundsAndEagerOnes) {
           ASSERT_TRUE(plan.schedule_bound_seconds.has_value());
           EXPECT_LE(*plan.schedule_bound_seconds, MakeSchedule(plan).summary.step * kRounding);
           EXPECT_GT(*plan.schedule_bound_seconds, 0);
+        }
+      }
+    }
+  }
+}
+
+// Products of f32 run on vector units, where attention kernels' rates are no measure; heads and masks are of all sizes.
+TEST(FusedPrices, AttentionIsNoDearerThanItsParts) {
+  for (const char* preset : {"8xA100-80G", "8xH100", "8xH200", "8xB200", "72xGB200"}) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+      for (const int64_t head : {32, 64, 128, 256}) {
+        for (const int64_t length : {128, 1024, 8192}) {
+          SCOPED_TRACE(StrCat(preset, " ", DTypeName(dtype), ", heads of ", head, ", ", length));
+          GraphBuilder builder("attention");
+          const TensorType rows{dtype, {2, 8, length, head}}, columns{dtype, {2, 8, head, length}};
+          const TensorType scores{dtype, {2, 8, length, length}}, mask{dtype, {length, length}};
+          builder.AddInput("q", rows);
+          builder.AddInput("k", columns);
+          builder.AddInput("v", rows);
+          builder.AddInput("mask", mask);
+          builder.AddOp("MatMul", "scores", {"q", "k"}, {"s"});
+          builder.AddOp("Add", "masked", {"s", "mask"}, {"m"});
+          builder.AddOp("Softmax", "softmax", {"m"}, {"p"});
+          builder.AddOp("MatMul", "context", {"p", "v"}, {"y"});
+          for (const char* name : {"s", "m", "p"}) builder.DescribeTensor(name, scores);
+          builder.DescribeTensor("y", rows);
+          builder.AddOutput("y");
+          PlanRequest request;
+          request.graph = *builder.Build("test");
+          request.graph.opsets[""] = 21;
+          request.mesh = *ParseMesh("1");
+          request.cluster = *FindPreset(preset);
+          request.cluster.execution = Execution::kFused;
+          request.options.simplify = false;
+          request.rules = &Rules();
+          const Result<Plan> plan = MakePlan(std::move(request));
+          ASSERT_TRUE(plan.ok()) << plan.status().message();
+          EXPECT_TRUE(std::ranges::any_of(plan->kernels.groups,
+                                          [](const KernelGroup& g) { return g.kind == GroupKind::kAttention; }));
+          EXPECT_LE(plan->total.compute_seconds, EagerComputeSeconds(*plan) * (1 + 1e-9));
         }
       }
     }
