@@ -32,7 +32,8 @@ constexpr double kMostWork = 600'000;
 constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
 constexpr double kWorkOfLarge = 0.15, kWorkOfPressed = 2;
-constexpr int64_t kShortWork = 15'000;  // candidates of all ops: to search among so few is short, under any limit
+constexpr double kRoomAboveBound = 0.05;  // between a step and its bound
+constexpr int64_t kShortWork = 15'000;    // candidates of all ops: to search among so few is short, under any limit
 
 // An error that only says that this mesh is none to plan on.
 bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
@@ -57,6 +58,7 @@ class Chooser {
     if (planned_.empty() && HasNoneBetter()) return Finish();
     if (planned_.empty()) SBP_RETURN_IF_ERROR(PlanNearest());
     if (planned_.empty()) return NothingFits();
+    SBP_RETURN_IF_ERROR(PlanBestAlone());
     SBP_RETURN_IF_ERROR(BoundBest());
     return Finish();
   }
@@ -175,14 +177,7 @@ class Chooser {
   double PriceOf(const Row& row) const {
     if (row.trial.outcome == MeshOutcome::kPlanned) return row.trial.StepSeconds(measure_);
     if (row.is_planned || !row.look || !row.look->known || !row.look->fits) return kInfinite;
-    return KnownSeconds(*row.look);
-  }
-  // Of Look::known, by the measure; and the bound.
-  double KnownSeconds(const Look& look) const {
-    return measure_ == StepMeasure::kSchedule ? look.known_schedule : look.known->seconds;
-  }
-  double BoundOf(const Look& look) const {
-    return measure_ == StepMeasure::kSchedule ? look.schedule_bound : look.bound;
+    return row.look->KnownStep(measure_);
   }
 
   // Is there a target that no plan keeps to?
@@ -196,8 +191,8 @@ class Chooser {
   // Nothing on it is better than what is kept, but for what is good enough. A plan that was found at a glance is
   // promised to be made: its own mesh it does not exclude.
   bool IsExcluded(const Row& row) const {
-    if (MissesTarget()) return BoundOf(*row.look) > *options_.target_step;
-    const auto excludes = [&](double cutoff) { return BoundOf(*row.look) >= cutoff * (1 - gap_); };
+    if (MissesTarget()) return row.look->Bound(measure_) > *options_.target_step;
+    const auto excludes = [&](double cutoff) { return row.look->Bound(measure_) >= cutoff * (1 - gap_); };
     return excludes(planned_cutoff_) || (PriceOf(row) > known_cutoff_ && excludes(known_cutoff_));
   }
 
@@ -214,7 +209,7 @@ class Chooser {
       const Look& look = *rows_[i].look;
       const int64_t excess = look.known && memory_limit_ ? std::max<int64_t>(0, look.peak_bytes - *memory_limit_) : 0;
       // Of those that are alike the one of fewest axes, which stands first.
-      const double seconds = std::max(look.known ? KnownSeconds(look) : BoundOf(look), 1e-12);
+      const double seconds = std::max(look.known ? look.KnownStep(measure_) : look.Bound(measure_), 1e-12);
       return std::tuple(!look.known, excess, std::floor(std::log(seconds) / kAlike), i);
     };
     std::ranges::sort(left, {}, promise);
@@ -329,9 +324,42 @@ class Chooser {
         request.num_ways = 0;  // what it begins with has seen those
       }
     }
+    return Make(std::move(request));
+  }
+
+  Result<Plan> Make(PlanRequest request) const {
     StageObserver observer;
     observer.cancelled = options_.cancelled;
     return MakePlan(std::move(request), observer);
+  }
+
+  // As a request for its mesh alone would be planned.
+  Result<Plan> PlanAlone(size_t number) {
+    SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(rows_[number].trial.mesh));
+    if (searches_) request.strategy.values["threads"] = static_cast<int64_t>(std::max(1, options_.threads));
+    return Make(std::move(request));
+  }
+
+  // What is found from where a look left off may be longer than what is found from nothing: where the bound leaves room
+  // for that, the best mesh is also planned so.
+  Status PlanBestAlone() {
+    auto& [number, plan] = planned_.front();
+    Row& row = rows_[number];
+    const double step = row.trial.StepSeconds(measure_);
+    const bool decides = options_.refines || options_.target_step || options_.known_seconds;
+    if (!searches_ || rows_.size() == 1 || decides || row.look->is_large || IsPressed(row) || Cancelled() ||
+        row.trial.StepBound(measure_).value_or(step) >= step * (1 - kRoomAboveBound))
+      return OkStatus();
+    Tell(StrCat("planning ", ToString(row.trial.mesh), " from nothing"));
+    Result<Plan> alone = PlanAlone(number);
+    if (!alone.ok()) return IsOfMesh(alone.status()) ? OkStatus() : alone.status();
+    MeshTrial trial{.mesh = row.trial.mesh};
+    Describe(&*row.look, *alone, trial);
+    if (trial.StepSeconds(measure_) < step) {
+      row.trial = std::move(trial);
+      plan = *std::move(alone);
+    }
+    return OkStatus();
   }
 
   // Of strategies that have no bound of their own.
@@ -339,10 +367,7 @@ class Chooser {
     if (searches_) return OkStatus();
     for (size_t k = 0; k < std::min(options_.keep, planned_.size()); ++k) {
       auto& [number, plan] = planned_[k];
-      SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(rows_[number].trial.mesh));
-      StageObserver observer;
-      observer.cancelled = options_.cancelled;
-      SBP_ASSIGN_OR_RETURN(plan, MakePlan(std::move(request), observer));
+      SBP_ASSIGN_OR_RETURN(plan, PlanAlone(number));
       Describe(rows_[number].look ? &*rows_[number].look : nullptr, plan, rows_[number].trial);
     }
     return OkStatus();
@@ -353,7 +378,7 @@ class Chooser {
     const Row* fastest = nullptr;
     for (const Row& row : rows_) {
       if (!row.look || row.is_planned || row.look->proved_too_large) continue;
-      if (fastest == nullptr || BoundOf(*row.look) < BoundOf(*fastest->look)) fastest = &row;
+      if (fastest == nullptr || row.look->Bound(measure_) < fastest->look->Bound(measure_)) fastest = &row;
     }
     return fastest;
   }
@@ -400,7 +425,7 @@ class Chooser {
   Status NothingFits() const {
     if (!options_.plans_pressed) return NoPlan("no plan that is found at a glance fits into --memory-limit");
     if (const Row* fastest = FastestOfBounds(); options_.target_step && fastest != nullptr) {
-      return NoPlan(StrCat("no step takes less than ", FormatSeconds(BoundOf(*fastest->look)), " on ",
+      return NoPlan(StrCat("no step takes less than ", FormatSeconds(fastest->look->Bound(measure_)), " on ",
                            ToString(fastest->trial.mesh), ", --target-step is ", FormatSeconds(*options_.target_step)));
     }
     const std::optional<size_t> nearest = NearestRow();
@@ -414,16 +439,6 @@ class Chooser {
         rows_.size() == 1 ? name : StrCat("no plan on any of ", rows_.size(), " meshes; the nearest is ", name));
   }
 
-  static std::string PeakProved(const Look& look) {
-    return StrCat("no plan peaks below ", FormatBytes(static_cast<double>(look.least_peak_bytes)));
-  }
-
-  void SetBounds(const Look& look, MeshTrial& trial) const {
-    trial.has_bound = true;
-    trial.bound_seconds = look.bound;
-    if (measure_ == StepMeasure::kSchedule) trial.schedule_bound_seconds = look.schedule_bound;
-  }
-
   // Outcomes of meshes that have no plan of their own.
   void Judge(Row& row) const {
     MeshTrial& trial = row.trial;
@@ -434,15 +449,10 @@ class Chooser {
       const bool for_memory = too_large || (!searches_ && row.failure.lacks_memory());
       trial.outcome = not_found ? MeshOutcome::kNotFound : for_memory ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
       trial.why = too_large ? PeakProved(*row.look) : row.failure.message();
-      if (not_found) SetBounds(*row.look, trial);
+      if (not_found) Describe(*row.look, measure_, trial);
       return;
     }
-    SetBounds(*row.look, trial);
-    trial.has_price = row.look->known && row.look->fits;
-    if (trial.has_price) {
-      trial.seconds = row.look->known->seconds;
-      trial.overlapped_seconds = row.look->known_schedule;
-    }
+    Describe(*row.look, measure_, trial);
     trial.outcome = IsExcluded(row) ? MeshOutcome::kPruned : MeshOutcome::kLookedAt;
   }
 
@@ -457,13 +467,7 @@ class Chooser {
     }
     choice.measure = measure_;
     if (!free_bounds.empty()) choice.free_bound_seconds = std::ranges::min(free_bounds);
-    std::ranges::stable_sort(choice.trials, {}, [&](const MeshTrial& trial) {
-      const bool planned = trial.outcome == MeshOutcome::kPlanned;
-      return std::tuple(trial.outcome >= MeshOutcome::kNotFound ? trial.outcome
-                        : planned                               ? MeshOutcome::kPlanned
-                                                                : MeshOutcome::kPruned,
-                        planned ? trial.StepSeconds(measure_) : trial.StepBound(measure_).value_or(0));
-    });
+    SortTrials(measure_, choice.trials);
     for (auto& [number, plan] : planned_) choice.plans.push_back(std::move(plan));
     if (Cancelled() && !choice.plans.empty())
       choice.plans.front().warnings.push_back("interrupted: meshes that were left were only looked at");

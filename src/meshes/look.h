@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "pipeline/request.h"
+#include "schedule/measure.h"
 #include "strategy/known_plan.h"
 
 namespace sbp {
@@ -28,6 +29,12 @@ struct Look {
   int64_t peak_bytes = 0;                // of `known`, where there is a memory limit
   double known_schedule = 0;             // seconds of its schedule, where asked for
   bool fits = false;                     // `known` does
+
+  // Seconds of the step of `known`, which must be there, and the bound, by what steps are compared by.
+  double KnownStep(StepMeasure measure) const {
+    return measure == StepMeasure::kSchedule ? known_schedule : known->seconds;
+  }
+  double Bound(StepMeasure measure) const { return measure == StepMeasure::kSchedule ? schedule_bound : bound; }
 };
 
 // Looks at the mesh of a request, without planning it. The bound is that of the relaxed network of `optimal`

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <tuple>
 
+#include "base/text.h"
 #include "meshes/look.h"
 #include "schedule/measure.h"
 #include "schedule/schedule.h"
@@ -31,6 +34,30 @@ void Describe(const Look* look, Plan& plan, MeshTrial& trial) {
     const double most = std::max(trial.schedule_bound_seconds.value_or(0), look->schedule_bound);
     trial.schedule_bound_seconds = plan.schedule_bound_seconds = std::min(most, schedule.step);
   }
+}
+
+void Describe(const Look& look, StepMeasure measure, MeshTrial& trial) {
+  trial.has_bound = true;
+  trial.bound_seconds = look.bound;
+  if (measure == StepMeasure::kSchedule) trial.schedule_bound_seconds = look.schedule_bound;
+  trial.has_price = look.known && look.fits;
+  if (!trial.has_price) return;
+  trial.seconds = look.known->seconds;
+  trial.overlapped_seconds = look.known_schedule;
+}
+
+std::string PeakProved(const Look& look) {
+  return StrCat("no plan peaks below ", FormatBytes(static_cast<double>(look.least_peak_bytes)));
+}
+
+void SortTrials(StepMeasure measure, std::vector<MeshTrial>& trials) {
+  std::ranges::stable_sort(trials, {}, [&](const MeshTrial& trial) {
+    const bool planned = trial.outcome == MeshOutcome::kPlanned;
+    return std::tuple(trial.outcome >= MeshOutcome::kNotFound ? trial.outcome
+                      : planned                               ? MeshOutcome::kPlanned
+                                                              : MeshOutcome::kPruned,
+                      planned ? trial.StepSeconds(measure) : trial.StepBound(measure).value_or(0));
+  });
 }
 
 std::optional<double> LeastBound(const std::vector<MeshTrial>& trials, StepMeasure measure) {

@@ -50,6 +50,15 @@ struct MeshTrial {
 // Its bound of schedules is the plan's, too, where it is more.
 void Describe(const Look* look, Plan& plan, MeshTrial& trial);
 
+// Bounds of a mesh that is not planned, and the price of the plan that was found at a glance, where one fits.
+void Describe(const Look& look, StepMeasure measure, MeshTrial& trial);
+
+// In words, of a mesh that is proved too large.
+std::string PeakProved(const Look& look);
+
+// The fastest planned first, then those that are not by their bounds, then those without a plan.
+void SortTrials(StepMeasure measure, std::vector<MeshTrial>& trials);
+
 // Seconds that no plan on the meshes takes less than, of the trials, the best first; meshes without any plan do not
 // count. Nothing: one of the others has no bound.
 std::optional<double> LeastBound(const std::vector<MeshTrial>& trials, StepMeasure measure);

@@ -138,6 +138,31 @@ TEST_F(ChooseMeshTest, NoMeshIsDroppedThatHasTheBestPlan) {
   EXPECT_GT(differ, 4u);
 }
 
+// What a plan begins with on the way may lead astray; who then plans on the mesh by itself should find nothing shorter.
+TEST_F(ChooseMeshTest, TheBestPlanIsNoLongerThanThatOfItsMeshAlone) {
+  for (const int64_t rows : {64, 512, 4096}) {
+    for (const auto& [cluster, devices] : {std::pair<std::string, int64_t>{"8xH100", 8}, {"2x8xH100", 16}}) {
+      const Case c{.graph = Blocks(rows, 2048, 6144, 3, 2),
+                   .cluster = cluster,
+                   .devices = devices,
+                   .gap = 0.009,
+                   .objective = "schedule"};
+      const Result<MeshChoice> choice = Choose(c);
+      ASSERT_TRUE(choice.ok()) << choice.status().message();
+      const Plan& best = choice->plans.front();
+      const Result<Plan> alone = MakePlan(Request(c, best.mesh));
+      ASSERT_TRUE(alone.ok()) << alone.status().message();
+      const double bound = choice->trials.front().StepBound(choice->measure).value_or(0);
+      const double step = choice->trials.front().StepSeconds(choice->measure);
+      EXPECT_DOUBLE_EQ(step, StepSeconds(best, choice->measure));
+      EXPECT_LE(bound, step);
+      if (bound < step * 0.95) {
+        EXPECT_LE(step, StepSeconds(*alone, choice->measure) * (1 + 1e-9)) << rows << " rows on " << devices;
+      }
+    }
+  }
+}
+
 // What is minimised on each mesh is what meshes are compared by, and bounds are of that.
 TEST_F(ChooseMeshTest, SchedulesAreComparedWhereStepsAreSchedules) {
   size_t pruned = 0, differ = 0;

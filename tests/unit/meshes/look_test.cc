@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "cluster/cluster.h"
@@ -17,17 +18,17 @@ namespace sbp {
 namespace {
 
 // Two towers of products, of which one may compute while the other communicates.
-Graph Towers() {
+Graph Towers(int64_t rows) {
   GraphBuilder b("towers");
   const auto f32 = [](Shape shape) { return TensorType{DType::kF32, std::move(shape)}; };
   for (const std::string tower : {"a", "b"}) {
-    b.AddInput("x" + tower, f32({64, 4096}));
+    b.AddInput("x" + tower, f32({rows, 4096}));
     b.AddParameter("up" + tower, f32({4096, 16384}));
     b.AddParameter("down" + tower, f32({16384, 4096}));
     b.AddOp("MatMul", "first" + tower, {"x" + tower, "up" + tower}, {"h" + tower});
     b.AddOp("MatMul", "second" + tower, {"h" + tower, "down" + tower}, {"y" + tower});
-    b.DescribeTensor("h" + tower, f32({64, 16384}));
-    b.DescribeTensor("y" + tower, f32({64, 4096}));
+    b.DescribeTensor("h" + tower, f32({rows, 16384}));
+    b.DescribeTensor("y" + tower, f32({rows, 4096}));
     b.AddOutput("y" + tower);
   }
   return *b.Build("towers");
@@ -35,10 +36,11 @@ Graph Towers() {
 
 class LookTest : public testing::Test {
  protected:
-  PlanRequest Request(const std::string& mesh = "data=2,model=4", const std::string& cluster = "8xH100") const {
+  PlanRequest Request(const std::string& mesh = "data=2,model=4", const std::string& cluster = "8xH100",
+                      int64_t rows = 64) const {
     PlanRequest request;
     request.model_path = "towers";
-    request.graph = Towers();
+    request.graph = Towers(rows);
     request.mesh = *ParseMesh(mesh);
     request.cluster = *FindPreset(cluster);
     request.options.strategy = "optimal";
@@ -72,15 +74,15 @@ TEST_F(LookTest, ABoundOfSchedulesIsRaisedAndHolds) {
 // What layout_bound.h says of all candidates is more than what is computed at least, and no plan is below it.
 TEST_F(LookTest, WhereNotAllCandidatesCanBeLookedAtTogetherABoundIsFoundBesideAPlan) {
   const char *const fine = "a=2,b=2,c=2,d=2", *const cluster = "2x8xH100";
-  const Result<Look> coarse = LookAt(Request("a=4,c=4", cluster), {.schedules = true});
-  const Result<Look> alone = LookAt(Request(fine, cluster), {.schedules = true});
+  const Result<Look> coarse = LookAt(Request("a=4,c=4", cluster, 256), {.schedules = true});
+  const Result<Look> alone = LookAt(Request(fine, cluster, 256), {.schedules = true});
   ASSERT_TRUE(coarse.ok() && coarse->known && alone.ok());
   ASSERT_TRUE(alone->is_large && !alone->known);
   EXPECT_GT(alone->schedule_bound, 0);
   const KnownPlan* const coarser[] = {&*coarse->known};
-  const Result<Look> by_schedules = LookAt(Request(fine, cluster), {.coarser = coarser, .schedules = true});
-  const Result<Look> by_sums = LookAt(Request(fine, cluster), {.coarser = coarser});
-  const Result<Plan> plan = MakePlan(Request(fine, cluster));
+  const Result<Look> by_schedules = LookAt(Request(fine, cluster, 256), {.coarser = coarser, .schedules = true});
+  const Result<Look> by_sums = LookAt(Request(fine, cluster, 256), {.coarser = coarser});
+  const Result<Plan> plan = MakePlan(Request(fine, cluster, 256));
   ASSERT_TRUE(by_schedules.ok() && by_sums.ok() && plan.ok());
   EXPECT_TRUE(by_schedules->is_schedule_bound_final);
   EXPECT_GT(by_schedules->schedule_bound, alone->schedule_bound * 1.001);
