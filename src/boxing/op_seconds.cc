@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -74,27 +75,66 @@ double WithoutFactors(const TensorFactors& dims, const TensorType& type) {
   return size;
 }
 
+// Rows of a contraction that the data deal among the matrices of an operand, as those of experts: of so many matrices
+// of all, `here` are on a device.
+struct Deal {
+  double rows = 1, matrices = 1, here = 1;
+
+  // Rows reach no more matrices than there are rows, but one on some device.
+  double reached() const { return std::min(here, std::max(1.0, rows * here / matrices)); }
+};
+
+// A masked factor of the second operand, with the sizes that a device has; nothing: there is none.
+std::optional<Deal> DealOf(const FactorMap& map, const std::vector<int64_t>& local_sizes) {
+  Deal deal;
+  bool is_dealt = false;
+  for (size_t f = 0; f < local_sizes.size(); ++f) {
+    if (map.factors[f].masked && InSecond(map, f)) {
+      is_dealt = true;
+      deal.matrices *= static_cast<double>(map.factors[f].size);
+      deal.here *= static_cast<double>(local_sizes[f]);
+    } else if (!InSecond(map, f) && Carries(map.results[0], f)) {
+      deal.rows *= static_cast<double>(local_sizes[f]);
+    }
+  }
+  return is_dealt ? std::optional(deal) : std::nullopt;
+}
+
 // A masked factor is a product an index, among which rows are dealt: those of the result where an operand has the
 // factor (experts' matrices), those that are summed where the result alone has it (their gradients).
 void DealRows(const FactorMap& map, const std::vector<int64_t>& local_sizes, ContractionShape& shape) {
-  for (size_t f = 0; f < local_sizes.size(); ++f) {
-    if (!map.factors[f].masked) continue;
-    shape.batch *= static_cast<double>(local_sizes[f]);
-    (InSecond(map, f) ? shape.m : shape.k) /= static_cast<double>(map.factors[f].size);
-    shape.uneven = shape.uneven || InSecond(map, f);
+  if (const std::optional<Deal> deal = DealOf(map, local_sizes)) {
+    shape.batch *= deal->reached();
+    shape.m *= deal->here / deal->matrices / deal->reached();
+    shape.uneven = true;
   }
+  for (size_t f = 0; f < local_sizes.size(); ++f) {
+    if (!map.factors[f].masked || InSecond(map, f)) continue;
+    shape.batch *= static_cast<double>(local_sizes[f]);
+    shape.k /= static_cast<double>(map.factors[f].size);
+  }
+}
+
+std::vector<int64_t> SizesOf(const FactorMap& map) {
+  std::vector<int64_t> sizes;
+  for (const Factor& factor : map.factors) sizes.push_back(factor.size);
+  return sizes;
+}
+
+std::vector<int64_t> LocalSizes(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
+  std::vector<int64_t> sizes = SizesOf(instance.map);
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    const FactorId split = SplitFactor(instance.map, candidate.signature, axis, sizes);
+    if (split >= 0) sizes[split] = (sizes[split] + mesh.size(axis) - 1) / mesh.size(axis);
+  }
+  return sizes;
 }
 
 // Sizes of the local product: letters of the first factor and the result, of the second, of both alone, of all. Rows
 // are also what else the result has, and sums run over what else the second operand has.
 ContractionShape LocalContraction(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
   const FactorMap& map = instance.map;
-  std::vector<int64_t> sizes;
-  for (const Factor& factor : map.factors) sizes.push_back(factor.size);
-  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-    const FactorId split = SplitFactor(map, candidate.signature, axis, sizes);
-    if (split >= 0) sizes[split] = (sizes[split] + mesh.size(axis) - 1) / mesh.size(axis);
-  }
+  const std::vector<int64_t> sizes = LocalSizes(instance, candidate, mesh);
   const std::vector<FactorClass> classes = ClassifyFactors(instance);
   const int first = map.partials.front().operands.front();
   const auto in_first = [&](size_t f) { return Carries(map.operands[static_cast<size_t>(first)], f); };
@@ -133,12 +173,38 @@ double ReadBytes(const RuleInstance& instance, size_t slot, const OperandBytes& 
   return std::min(held, made);
 }
 
+bool IsContraction(const RuleInstance& instance) {
+  return instance.contraction && instance.map.partials.size() > 1 && !instance.map.partials[0].operands.empty();
+}
+
+// Is the operand one of matrices among which rows are dealt?
+bool IsDealtAmong(const RuleInstance& instance, size_t slot) {
+  if (!IsContraction(instance)) return false;
+  const FactorMap& map = instance.map;
+  for (size_t f = 0; f < map.factors.size(); ++f) {
+    if (map.factors[f].masked && InSecond(map, f) && Carries(map.operands[slot], f)) return true;
+  }
+  return false;
+}
+
+// The part of such an operand that is read on a device, and the least that any device reads of its share of the whole.
+double DealtShare(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
+  const std::optional<Deal> deal = DealOf(instance.map, LocalSizes(instance, candidate, mesh));
+  return deal ? deal->reached() / deal->here : 1;
+}
+double LeastDealtShare(const RuleInstance& instance) {
+  const std::optional<Deal> deal = DealOf(instance.map, SizesOf(instance.map));
+  return deal ? std::min(1.0, deal->rows / deal->matrices) : 1;
+}
+
 // What ReadBytes wants, of the parts that a candidate leaves on a device.
 double LocalReadBytes(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, size_t slot) {
   const CandidateSignature& signature = candidate.signature;
-  return ReadBytes(
-      instance, slot, [&](size_t i) { return LocalBytesOf(instance.operands[i], signature.inputs[i], mesh); },
-      [&](size_t r) { return LocalBytesOf(instance.results[r], signature.outputs[r], mesh); });
+  const double share = IsDealtAmong(instance, slot) ? DealtShare(instance, candidate, mesh) : 1;
+  return share * ReadBytes(
+                     instance, slot,
+                     [&](size_t i) { return LocalBytesOf(instance.operands[i], signature.inputs[i], mesh); },
+                     [&](size_t r) { return LocalBytesOf(instance.results[r], signature.outputs[r], mesh); });
 }
 
 // The work of a share of the op; the functions say how many bytes of an operand are read and of a result written.
@@ -161,10 +227,6 @@ Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& op
     if (instance.results[r].dtype != DType::kUndefined) work.bytes += result(r);
   }
   return work;
-}
-
-bool IsContraction(const RuleInstance& instance) {
-  return instance.contraction && instance.map.partials.size() > 1 && !instance.map.partials[0].operands.empty();
 }
 
 bool IsOutside(const OpFusion* fusion, bool is_result, size_t slot) {
@@ -230,7 +292,10 @@ Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh
 double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster, const OpFusion* fusion) {
   const double part = 1.0 / static_cast<double>(mesh.num_devices());
   const NdSbp whole(mesh.num_axes());
-  const auto of_operand = [&](size_t i) { return part * LocalBytesOf(instance.operands[i], whole, mesh); };
+  const double dealt = LeastDealtShare(instance);
+  const auto of_operand = [&](size_t i) {
+    return (IsDealtAmong(instance, i) ? dealt : 1) * part * LocalBytesOf(instance.operands[i], whole, mesh);
+  };
   const auto of_result = [&](size_t r) { return part * LocalBytesOf(instance.results[r], whole, mesh); };
   Work least = WorkWith(
       instance, part,

@@ -99,7 +99,8 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
     const double pieces = std::min(std::floor(units / tiles), std::max(1.0, std::floor(shape.k / (4 * tile))));
     waves = std::max(waves, Waves(shape, tile, units) * pieces);
   }
-  if (!shape.uneven) waves = std::max(waves, NarrowWaves(device, dtype, shape));
+  // Of uneven rows half of the last tile is filled, of narrow tiles, too: 1 + 1/2 in place of 1.
+  waves = std::max(waves, NarrowWaves(device, dtype, shape) / (shape.uneven ? 1.5 : 1));
   const double depth = shape.k / (shape.k + spec.depth.value);
   const double ceiling = CeilingOf(spec, dtype) * (shape.uneven ? spec.grouped.value : 1);
   return std::max(kLeastEfficiency, ceiling * depth * std::min(1.0, waves));

@@ -30,7 +30,7 @@ struct Cost {
 // The local shape of a contraction: `batch` products of m x k by k x n.
 struct ContractionShape {
   double batch = 1, m = 1, n = 1, k = 1;
-  bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts
+  bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts; `batch` has some
 };
 
 // What attention kernels' rates go by (cluster/cluster.h, AttentionSpeed).

@@ -259,6 +259,38 @@ TEST(OpSeconds, OfPackedWeightsAreThoseOfTheirBytesWhereRowsAreFew) {
   }
 }
 
+// Of the matrices of experts no more are read than there are rows, and no more computed; of many rows all are.
+TEST(OpSeconds, OfExpertsThoseThatRowsReach) {
+  constexpr int64_t kExperts = 8, kWidth = 4096, kColumns = 14336;
+  const Cluster cluster = *FindPreset("8xH100");
+  const Mesh alone = *ParseMesh("a=1"), mesh = *ParseMesh("a=2,b=2");
+  const Attributes none;
+  double before = 0;
+  for (const int64_t rows : {1, 2, 5, 8, 64, 4096}) {
+    const RuleInstanceRef op = Move("sbp::GroupedMatMul", none,
+                                    {{.present = true, .type = {DType::kBF16, {rows, kWidth}}},
+                                     {.present = true, .type = {DType::kBF16, {kExperts, kWidth, kColumns}}},
+                                     {.present = true, .type = {DType::kI64, {rows}}}});
+    const Candidate whole = MakeCandidates(op, alone).candidates.front();
+    const Work work = WorkOf(*op, whole, alone);
+    EXPECT_EQ(work.bytes, std::min(rows, kExperts) * kWidth * kColumns * 2 + rows * (kWidth + kColumns) * 2 + rows * 8);
+    ASSERT_TRUE(work.contraction.has_value());
+    EXPECT_EQ(work.contraction->batch * work.contraction->m, rows);
+    EXPECT_EQ(work.contraction->batch, std::min(rows, kExperts));
+    const double seconds = OpSeconds(*op, whole, alone, cluster);
+    EXPECT_GE(seconds, before);
+    before = seconds;
+    if (rows <= kExperts) EXPECT_LT(FlopSeconds(cluster.device, work), ByteSeconds(cluster.device, work.bytes));
+    for (const Candidate& candidate : MakeCandidates(op, mesh).candidates) {
+      EXPECT_LE(LeastOpSeconds(*op, mesh, cluster), OpSeconds(*op, candidate, mesh, cluster) * (1 + 1e-12));
+      // Experts on two devices: one of these has the matrix of an only row.
+      if (rows == 1) {
+        EXPECT_GE(WorkOf(*op, candidate, mesh).bytes, kWidth * kColumns * 2 / 4);
+      }
+    }
+  }
+}
+
 // Of a table of packed rows no more is read than of a table of others.
 TEST(OpSeconds, OfAPackedTableThoseOfTheRowsThatAreWanted) {
   const Mesh mesh = *ParseMesh("a=1");
