@@ -8,6 +8,7 @@
 
 #include "api/assignment.h"
 #include "api/model.h"
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
@@ -225,7 +226,7 @@ class Planner {
     SBP_ASSIGN_OR_RETURN(const Cluster whole, ClusterOf(devices_, input_.cluster, nullptr));
     Status failure;
     std::optional<MeshChoice> found;
-    int64_t low = 0, high = 0;  // the first is not enough, the second is
+    int64_t low = 0, high = 0;  // the first are not enough, the second are
     for (const int64_t devices : SizesOf(whole, devices_)) {
       if (options_.cancelled && options_.cancelled()) return NoPlan("planning was interrupted");
       Result<MeshChoice> choice = FitOn(devices, too_few);
@@ -239,14 +240,23 @@ class Planner {
       low = devices;
     }
     if (!found) return NotUpTo(failure, too_few);
-    const int64_t node = whole.devices_per_node;
-    for (const int64_t unit = high > node ? node : 1; high - low > unit;) {
-      if (options_.cancelled && options_.cancelled()) break;
-      const int64_t devices = low + (high - low) / unit / 2 * unit;
-      Result<MeshChoice> choice = FitOn(devices, too_few);
+    const int64_t unit = high > whole.devices_per_node ? whole.devices_per_node : 1;
+    bool interrupted = false;
+    for (int64_t few = low / unit, many = CeilDiv(high, unit); many - few > 1;) {
+      const int64_t half = few + (many - few) / 2;
+      Result<MeshChoice> choice = FitOn(half * unit, too_few);
+      interrupted = options_.cancelled && options_.cancelled();
+      if (interrupted) {
+        std::erase_if(too_few, [&](const SizeTrial& size) { return size.devices == half * unit; });
+        break;
+      }
       if (!choice.ok() && choice.status().code() != Code::kNoPlan) return choice;
-      (choice.ok() ? high : low) = devices;
+      (choice.ok() ? many : few) = half;
       if (choice.ok()) found = *std::move(choice);
+    }
+    if (interrupted) {
+      found->plans.front().warnings.push_back(
+          StrCat("interrupted: fewer devices than ", found->plans.front().mesh.num_devices(), " may be enough"));
     }
     std::ranges::sort(too_few, {}, &SizeTrial::devices);
     found->too_few = std::move(too_few);

@@ -346,14 +346,16 @@ class Chooser {
     auto& [number, plan] = planned_.front();
     Row& row = rows_[number];
     const double step = row.trial.StepSeconds(measure_);
-    const bool decides = options_.refines || options_.target_step || options_.known_seconds;
-    if (!searches_ || rows_.size() == 1 || decides || row.look->is_large || IsPressed(row) || Cancelled() ||
+    const bool will_do = options_.target_step && !MissesTarget();
+    const bool begins_so = options_.refines || options_.known_seconds || rows_.size() == 1;
+    if (!searches_ || will_do || begins_so || row.look->is_large || IsPressed(row) || Cancelled() ||
         row.trial.StepBound(measure_).value_or(step) >= step * (1 - kRoomAboveBound))
       return OkStatus();
     Tell(StrCat("planning ", ToString(row.trial.mesh), " from nothing"));
     Result<Plan> alone = PlanAlone(number);
     if (!alone.ok()) return IsOfMesh(alone.status()) ? OkStatus() : alone.status();
     MeshTrial trial{.mesh = row.trial.mesh};
+    alone->lower_bound_seconds = std::max(alone->lower_bound_seconds, plan.lower_bound_seconds);
     Describe(&*row.look, *alone, trial);
     if (trial.StepSeconds(measure_) < step) {
       row.trial = std::move(trial);
