@@ -95,7 +95,8 @@ void ShareBound(std::span<const std::unique_ptr<Plan>> plans) {
     if (plan->has_bound) continue;
     plan->has_bound = true;
     plan->lower_bound_seconds = (*found)->lower_bound_seconds;
-    plan->schedule_bound_seconds = (*found)->schedule_bound_seconds;
+    // Of ops in another order schedules have another bound.
+    if (!(*found)->options.reorders) plan->schedule_bound_seconds = (*found)->schedule_bound_seconds;
   }
 }
 
