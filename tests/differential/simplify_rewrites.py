@@ -518,6 +518,48 @@ def random_moves(seed):
     return case
 
 
+
+# Masks of data over grouped heads with a cache: what hides a key, a guard against rows without any, which rows have
+# none, queries, heads of the mask, and whether the operator may stand for it.
+DATA_MASKS = {
+    "finite": (-1e9, False, "some", 1, 1, True),
+    "finite, all hidden": (-1e9, False, "all", 1, 1, True),
+    "lowest, guarded": (-3.4e38, True, "all", 1, 1, True),
+    "of several queries": (-1e9, False, None, 6, 1, True),
+    "of each head": (-1e9, False, None, 2, 8, True),
+    "infinite, guarded": (float("-inf"), True, "all", 1, 1, True),
+    "infinite": (float("-inf"), False, None, 1, 1, False),
+}
+
+
+def data_mask(kind):
+    hidden, guard, empty, queries, mask_heads, fused = DATA_MASKS[kind]
+
+    def case(b):
+        def cached(name):
+            present = b.op("Concat", b.input(f"past_{name}", "f32[4,2,5,4]"), b.input(f"new_{name}", "f32[4,2,1,4]"), axis=2)
+            heads = b.op("Expand", b.op("Unsqueeze", present, b.ints(2)), b.ints(4, 2, 4, 6, 4))
+            return present, b.reshape(heads, 4, 8, 6, 4)
+
+        q = b.input("q", f"f32[4,8,{queries},4]")
+        seen = b.input("seen", f"bool[4,{mask_heads},{queries},6]")
+        if empty:  # of some sequences, or of each, no key is seen
+            below = b.float(-1000.0 if empty == "all" else 0.0)
+            seen = b.op("And", seen, b.op("Less", b.input("rows", "f32[4,1,1,1]"), below))
+        (present_k, k), (present_v, v) = cached("k"), cached("v")
+        k = b.reshape(b.transpose(b.reshape(k, -1, 6, 4), 0, 2, 1), 4, 8, 4, 6)
+        low = b.op("Log", b.float(0.0)) if hidden == float("-inf") else b.float(hidden)
+        mask = b.op("Where", seen, b.float(0.0), low)
+        scores = b.op("MatMul", b.op("Mul", q, b.float(0.5)), b.op("Mul", k, b.float(0.5)))
+        masked_scores = b.op("Add", mask, scores) if mask_heads > 1 else b.op("Add", scores, mask)
+        weights = b.op("Softmax", masked_scores, axis=-1)
+        if guard:
+            weights = b.op("Where", b.op("IsNaN", weights), b.float(0.0), weights)
+        return [b.op("MatMul", weights, v), present_k, present_v], {"Attention": int(fused), "Softmax": int(not fused), "Concat": 2}
+
+    return case
+
+
 CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads, output_on_the_way, does_not_nest,
                                  rows_left, fused_qkv_split, fused_qkv_of_groups, fused_by_gather,
                                  fused_qkv_as_strided, large_as_strided, index_of_steps, as_strided_transposes,
@@ -536,6 +578,7 @@ CASES.update({f"contracted attention, repeats {s}": broadcast(s) for s in ("quer
                                                                            "sums", "one head of keys")})
 CASES.update({"contracted attention, scores in f16": cast_scores(True), "contracted attention, scores in f32": cast_scores(False)})
 CASES.update({f"repeated heads, {s}": groups(s) for s in ("of groups", "side by side", "across groups")})
+CASES.update({f"mask of data, {s}": data_mask(s) for s in DATA_MASKS})
 SEEDS = 8  # of random moves; with --all 40
 
 
