@@ -251,18 +251,18 @@ double InsideBytes(const RuleInstance& instance, const Candidate& candidate, con
 // Attention kernels reach less of the peak than the products they are made of, and compute scores again: as the
 // operators of attention and of its derivatives are priced. A product by itself may take less, but not with the softmax
 // between, whose traffic the kernel saves: at least half of what products share with it, since of the three score-sized
-// tensors of a softmax's derivative five ends are theirs. Where even so the parts take less, as on units whose products
-// are slow anyhow (f32), nobody fuses them.
+// tensors of a softmax's derivative five ends are theirs. Where even so the parts take less (heads of 256 under a
+// mask), nobody fuses them.
 double FusedFlopSeconds(const DeviceSpec& device, const Work& work, double inside_bytes, const OpFusion& fusion) {
   if (!fusion.in_attention || !fusion.anchor) return FlopSeconds(device, work);
   Work of_kernel = work;
+  of_kernel.flops *= fusion.flop_factor;
+  const double alone = std::max(FlopSeconds(device, of_kernel), ByteSeconds(device, work.bytes));
   if (work.contraction) {  // the shortest side of each product is a head's
     const ContractionShape& shape = *work.contraction;
     of_kernel.attention = {std::min({shape.m, shape.n, shape.k}), fusion.in_backward, fusion.in_masked};
   }
   of_kernel.contraction.reset();
-  of_kernel.flops *= fusion.flop_factor;
-  const double alone = std::max(FlopSeconds(device, work), ByteSeconds(device, work.bytes));
   return std::min(FlopSeconds(device, of_kernel), alone + ByteSeconds(device, inside_bytes / 2));
 }
 

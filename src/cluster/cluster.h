@@ -89,8 +89,8 @@ struct LinkSpec {
   Constant efficiency;       // 0..1, of bandwidth
 };
 
-// How a library sends small messages of a collective over nodes: fewer seconds a step than the links' latency_seconds,
-// at less than their rate.
+// How a library sends small messages of a collective: fewer seconds a step than the links' latency_seconds, at less
+// than their rate.
 struct CollectiveProtocol {
   std::string name;
   bool tree = false;      // of all-reduces: up and down a tree of nodes; else around a ring of ranks
@@ -124,7 +124,7 @@ struct Cluster {
   LinkSpec intra_node;
   LinkSpec inter_node;                        // per device
   std::vector<CollectiveSample> samples;      // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
-  std::vector<CollectiveProtocol> protocols;  // of groups that span nodes
+  std::vector<CollectiveProtocol> protocols;  // over nodes, and within one where nothing was measured
   bool growable = true;                       // a preset of nodes: may grow by nodes to hold the mesh (Grow)
   Execution execution = Execution::kEager;
   // Fused execution: patterns of the scopes that are compiled, as "layers.*" (naming/module_index.h); ops elsewhere are

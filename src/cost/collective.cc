@@ -70,17 +70,23 @@ double Interpolate(std::span<const CollectiveSample> samples, double bytes, doub
   return Interpolate(curve, bytes);
 }
 
-// Nothing: no sample tells.
-std::optional<double> MeasuredSeconds(std::span<const CollectiveSample> samples, double bytes, double run_bytes) {
+// What samples say of a call, if any does, and whether that is all there is to say: of just these bytes, or of parts
+// that lie in runs, as only who measures knows.
+struct Measured {
+  std::optional<double> seconds;
+  bool exact = false;
+};
+
+Measured MeasuredSeconds(std::span<const CollectiveSample> samples, double bytes, double run_bytes) {
   const auto alone =
       std::partition_point(samples.begin(), samples.end(), [](const CollectiveSample& s) { return !s.alone; });
   const auto key = [](const CollectiveSample& s) { return std::pair(s.run_bytes, s.bytes); };
   const std::pair wanted(run_bytes, bytes);
   const auto same = std::lower_bound(alone, samples.end(), wanted,
                                      [&](const CollectiveSample& s, const auto& w) { return key(s) < w; });
-  if (same != samples.end() && key(*same) == wanted) return same->seconds;
-  if (alone == samples.begin()) return std::nullopt;
-  return Interpolate({samples.begin(), alone}, bytes, run_bytes);
+  if (same != samples.end() && key(*same) == wanted) return {same->seconds, true};
+  if (alone == samples.begin()) return {};
+  return {Interpolate({samples.begin(), alone}, bytes, run_bytes), run_bytes > 0};
 }
 
 std::string LinkNames(const Cluster& cluster, GroupShape group) {
@@ -122,11 +128,13 @@ struct Fastest {
   const CollectiveProtocol* protocol = nullptr;
 };
 
-// `seconds`, or less where a protocol for small messages is faster, but no less than within a node.
-Fastest WithProtocols(const CollectiveRow& row, const CollectiveCall& call, double seconds) {
+// `seconds`, or less where a protocol for small messages is faster, but no less than among as many ranks of one node.
+// Within a node the protocols stand in for what was not measured; over nodes curves are of large messages.
+Fastest WithProtocols(const CollectiveRow& row, const CollectiveCall& call, const Measured& measured, double seconds) {
   const Cluster& cluster = call.cluster;
   Fastest fastest{seconds};
-  if (row.rounds == 0 || call.group.nodes == 1 || cluster.protocols.empty()) return fastest;
+  const bool is_known = measured.exact || (measured.seconds && call.group.nodes == 1);
+  if (row.rounds == 0 || is_known || cluster.protocols.empty()) return fastest;
   const auto n = static_cast<double>(call.ranks);
   const double rate = GroupRate(call);
   for (const CollectiveProtocol& protocol : cluster.protocols) {
@@ -139,12 +147,17 @@ Fastest WithProtocols(const CollectiveRow& row, const CollectiveCall& call, doub
     const double own = base + steps + wire / (rate * protocol.rate.value);
     if (own < fastest.seconds) fastest = {own, &protocol};
   }
-  const int64_t inside = call.group.ranks_per_node;
-  if (fastest.protocol != nullptr && inside > 1) {
-    fastest.seconds = std::max(fastest.seconds,
-                               std::min(seconds, CollectiveTime(cluster, row.kind, inside, {1, inside}, call.bytes)));
+  const int64_t inside = std::min(call.ranks, cluster.devices_per_node);
+  if (fastest.protocol != nullptr && call.group.nodes > 1 && inside > 1) {
+    const double least = CollectiveTime(cluster, row.kind, inside, {1, inside}, call.bytes);
+    fastest.seconds = std::max(fastest.seconds, std::min(seconds, least));
   }
   return fastest;
+}
+
+Fastest TimeOf(const CollectiveRow& row, const CollectiveCall& call, double run_bytes) {
+  const Measured measured = MeasuredSeconds(SamplesOf(call.cluster, row.kind, call.group), call.bytes, run_bytes);
+  return WithProtocols(row, call, measured, measured.seconds ? *measured.seconds : row.seconds(call));
 }
 
 }  // namespace
@@ -182,24 +195,20 @@ double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, Gr
                       double run_bytes) {
   const CollectiveRow& row = RowOf(kind);
   if (n <= 1 && !row.point_to_point) return 0;
-  const CollectiveCall call{cluster, n, group, bytes};
-  const auto measured = MeasuredSeconds(SamplesOf(cluster, kind, group), bytes, run_bytes);
-  return WithProtocols(row, call, measured ? *measured : row.seconds(call)).seconds;
+  return TimeOf(row, {cluster, n, group, bytes}, run_bytes).seconds;
 }
 
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes) {
   const CollectiveRow& row = RowOf(kind);
   if (n <= 1 && !row.point_to_point) return {0, "one rank: nothing to do"};
-  const CollectiveCall call{cluster, n, group, bytes};
   const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
-  const auto measured = MeasuredSeconds(samples, bytes, run_bytes);
-  const auto [seconds, protocol] = WithProtocols(row, call, measured ? *measured : row.seconds(call));
+  const auto [seconds, protocol] = TimeOf(row, {cluster, n, group, bytes}, run_bytes);
   if (protocol != nullptr) {
     return {seconds, StrCat("small messages over ", LinkNames(cluster, group), ", ", ShapeName(group), ": ",
                             protocol->name, protocol->tree ? " in a tree" : " in a ring")};
   }
-  if (measured) {
+  if (MeasuredSeconds(samples, bytes, run_bytes).seconds) {
     return {seconds, StrCat("curve of ", cluster.name, ", ", row.name(), " on ", ShapeName(group), ": ",
                             samples.front().source)};
   }

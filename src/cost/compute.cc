@@ -53,6 +53,32 @@ double NarrowWaves(const DeviceSpec& device, DType dtype, const ContractionShape
   return speed * pieces * shape.batch * columns / (tile * units * std::ceil(tiles * pieces / units));
 }
 
+// Of products in 16 bits.
+double StatedAttention(const DeviceSpec& device, const AttentionShape& shape) {
+  const std::vector<AttentionSpeed>& all = device.attention;
+  const auto rows_of = [&](bool mask) {
+    const auto begin = std::ranges::find_if(
+        all, [&](const AttentionSpeed& row) { return row.backward == shape.backward && row.mask == mask; });
+    const auto end = std::find_if(begin, all.end(), [&](const AttentionSpeed& row) {
+      return row.backward != shape.backward || row.mask != mask;
+    });
+    return std::span(begin, end);
+  };
+  std::span<const AttentionSpeed> rows = rows_of(shape.mask);
+  if (rows.empty()) rows = rows_of(false);
+  if (rows.empty()) return device.compute_efficiency.value;
+  const auto above = std::ranges::find_if(
+      rows, [&](const AttentionSpeed& row) { return static_cast<double>(row.head) >= shape.head; });
+  double speed = above == rows.end() ? rows.back().speed.value : above->speed.value;
+  if (above != rows.begin() && above != rows.end()) {
+    const AttentionSpeed& below = above[-1];
+    const double part = std::log(shape.head / static_cast<double>(below.head)) /
+                        std::log(static_cast<double>(above->head) / static_cast<double>(below.head));
+    speed = below.speed.value + part * (speed - below.speed.value);
+  }
+  return std::max(kLeastEfficiency, device.compute_efficiency.value * speed);
+}
+
 double Roofline(const DeviceSpec& device, const Work& work) {
   return std::max(FlopSeconds(device, work), ByteSeconds(device, work.bytes)) + device.launch_seconds.value;
 }
@@ -106,29 +132,14 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
   return std::max(kLeastEfficiency, ceiling * depth * std::min(1.0, waves));
 }
 
-double AttentionEfficiency(const DeviceSpec& device, const AttentionShape& shape) {
-  const std::vector<AttentionSpeed>& all = device.attention;
-  const auto rows_of = [&](bool mask) {
-    const auto begin = std::ranges::find_if(
-        all, [&](const AttentionSpeed& row) { return row.backward == shape.backward && row.mask == mask; });
-    const auto end = std::find_if(begin, all.end(), [&](const AttentionSpeed& row) {
-      return row.backward != shape.backward || row.mask != mask;
-    });
-    return std::span(begin, end);
-  };
-  std::span<const AttentionSpeed> rows = rows_of(shape.mask);
-  if (rows.empty()) rows = rows_of(false);
-  if (rows.empty()) return device.compute_efficiency.value;
-  const auto above = std::ranges::find_if(
-      rows, [&](const AttentionSpeed& row) { return static_cast<double>(row.head) >= shape.head; });
-  double speed = above == rows.end() ? rows.back().speed.value : above->speed.value;
-  if (above != rows.begin() && above != rows.end()) {
-    const AttentionSpeed& below = above[-1];
-    const double part = std::log(shape.head / static_cast<double>(below.head)) /
-                        std::log(static_cast<double>(above->head) / static_cast<double>(below.head));
-    speed = below.speed.value + part * (speed - below.speed.value);
-  }
-  return std::max(kLeastEfficiency, device.compute_efficiency.value * speed);
+double AttentionEfficiency(const DeviceSpec& device, DType dtype, const AttentionShape& shape) {
+  const double stated = StatedAttention(device, shape);
+  const double peak = FlopsFor(device, dtype).constant.value, half = FlopsFor(device, DType::kBF16).constant.value;
+  if (peak >= half || device.contraction.ceilings.empty()) return stated;
+  // Of two products one is as deep as a head, one as there are keys.
+  const double twice = 2 * shape.head;
+  const double ceiling = CeilingOf(device.contraction, dtype) * twice / (twice + device.contraction.depth.value);
+  return std::max(stated, std::min(ceiling, stated * half / peak));
 }
 
 std::optional<AttentionShape> FastestAttention(const DeviceSpec& device) {
@@ -142,7 +153,7 @@ double FlopSeconds(const DeviceSpec& device, const Work& work) {
   if (work.flops <= 0) return 0;
   const bool by_shape = work.contraction && !device.contraction.ceilings.empty();
   const double efficiency = by_shape         ? ContractionEfficiency(device, work.dtype, *work.contraction)
-                            : work.attention ? AttentionEfficiency(device, *work.attention)
+                            : work.attention ? AttentionEfficiency(device, work.dtype, *work.attention)
                                              : device.compute_efficiency.value;
   return work.flops / (FlopsFor(device, work.dtype).constant.value * efficiency);
 }

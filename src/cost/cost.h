@@ -60,8 +60,9 @@ struct Work {
 inline constexpr double kLeastEfficiency = 1e-3;
 double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
 
-// Part of its peak that an attention kernel reaches: compute_efficiency x the speed of the shape.
-double AttentionEfficiency(const DeviceSpec& device, const AttentionShape& shape);
+// Part of its peak that an attention kernel reaches: compute_efficiency x the speed of the shape, which are of 16 bits;
+// of a slower type as many operations a second, up to the ceiling of its contractions x 2 head / (2 head + depth).
+double AttentionEfficiency(const DeviceSpec& device, DType dtype, const AttentionShape& shape);
 // The shape of the fastest row, if one is faster than 1.
 std::optional<AttentionShape> FastestAttention(const DeviceSpec& device);
 
@@ -98,10 +99,10 @@ struct CollectivePrice {
 // linear in the number of runs, also below the shortest; above the longest that one's time is kept. A sample that
 // stands alone beats the curves where it is of just these bytes and runs. A table of samples for (kind, nodes, ranks
 // per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire bytes / bandwidth of the slowest
-// level crossed (CollectiveRow::seconds); local ones are priced by memory bandwidth. n == 1: 0. Of groups that span
-// nodes, what goes around rings takes the least of that and of Cluster::protocols, each base + steps x its own seconds
-// + wire bytes / (rate x its own rate), as NCCL's tuning model has it (src/graph/tuning.cc), and no less than the same
-// within one of the nodes.
+// level crossed (CollectiveRow::seconds); local ones are priced by memory bandwidth. n == 1: 0. What goes
+// around rings takes the least of that and of Cluster::protocols, each base + steps x its own seconds + wire bytes /
+// (rate x its own rate), as NCCL's tuning model has it (src/graph/tuning.cc): but within a node where there are
+// samples, and where one stands alone or tells of runs. Over nodes none is faster than among as many ranks of one.
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes = 0);
 // Its seconds alone, without making a text: for searches.

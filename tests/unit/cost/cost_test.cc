@@ -182,9 +182,10 @@ TEST(Collective, FallBackByHand) {
             "latency and bandwidth of inner and outer, 2 nodes x 2");
 }
 
-// Over nodes small messages take the fastest protocol, large ones what they took; within a node nothing changes.
-TEST(Collective, SmallMessagesOverNodesTakeTheFastestProtocol) {
+// Small messages take the fastest protocol, large ones what they took.
+TEST(Collective, SmallMessagesTakeTheFastestProtocol) {
   Cluster cluster = Simple();  // launch 1 us, steps 1 and 10 us, links of 100 and 10 GB/s
+  cluster.devices_per_node = 4;
   cluster.protocols = {
       {"quick", false, {5e-6, ""}, {0.5e-6, ""}, {2e-6, ""}, {0.25, ""}},
       {"branched", true, {0.5e-6, ""}, {0.5e-6, ""}, {3e-6, ""}, {0.1, ""}},
@@ -207,7 +208,7 @@ TEST(Collective, SmallMessagesOverNodesTakeTheFastestProtocol) {
       {CollectiveKind::kAllReduce, 8, {2, 4}, 800, 1e-6 + 2 * (1.5e-6 + 3e-6) + 1600 / 4e9},
       // six steps within nodes, one between them
       {CollectiveKind::kReduceScatter, 8, {2, 4}, 800, 5e-6 + 3e-6 + 2e-6 + 700 / 10e9},
-      {CollectiveKind::kAllReduce, 4, {1, 4}, 800, 1e-6 + 6e-6 + 1200 / 100e9},
+      {CollectiveKind::kAllReduce, 4, {1, 4}, 800, 1e-6 + 3e-6 + 1600 / 10e9},
       {CollectiveKind::kAllToAll, 4, {4, 1}, 800, 1e-6 + 30e-6 + 150 / 10e9},
   };
   for (const auto& row : kRows) {
@@ -218,13 +219,40 @@ TEST(Collective, SmallMessagesOverNodesTakeTheFastestProtocol) {
   }
   EXPECT_EQ(CollectiveSeconds(cluster, CollectiveKind::kAllReduce, 8, {2, 4}, 800).source,
             "small messages over inner and outer, 2 nodes x 4: branched in a tree");
-  // Curves over nodes are beaten, too, but nothing is faster than within a node.
+  // Curves over nodes are beaten, too, within a node they are not, and nothing is faster than there.
   cluster.samples = {{CollectiveKind::kAllGather, 1, 4, 0, 30e-6, "measured"},
                      {CollectiveKind::kAllGather, 1, 4, 1e9, 1, "measured"},
                      {CollectiveKind::kAllGather, 2, 4, 0, 70e-6, "ring"},
                      {CollectiveKind::kAllGather, 2, 4, 1e9, 2, "ring"}};
+  EXPECT_DOUBLE_EQ(CollectiveTime(cluster, CollectiveKind::kAllGather, 4, {1, 4}, 0), 30e-6);
   EXPECT_DOUBLE_EQ(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 0), 30e-6);
   EXPECT_DOUBLE_EQ(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 1e9), 1);
+  // What was measured of just this call counts, and so does what only who measured knows of runs.
+  cluster.samples.push_back({CollectiveKind::kAllGather, 2, 4, 512, 90e-6, "measured", 0, true});
+  EXPECT_DOUBLE_EQ(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 512), 90e-6);
+  EXPECT_LT(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 511), 70e-6);
+  EXPECT_GE(CollectiveTime(cluster, CollectiveKind::kAllGather, 8, {2, 4}, 511, 64), 70e-6);
+}
+
+// As many ranks of one node are never slower than those of several.
+TEST(Collective, PresetsAreFasterWithinANode) {
+  for (const PresetRow& row : AllPresets()) {
+    const Cluster cluster = *FindPreset(row.name);
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce}) {
+      for (const int64_t ranks : {2, 4, 8}) {
+        if (ranks > cluster.devices_per_node) continue;
+        for (double bytes = 1; bytes < 1e10; bytes *= 4) {
+          const double inside = CollectiveTime(cluster, kind, ranks, {1, ranks}, bytes);
+          for (int64_t nodes = 2; nodes <= ranks; nodes *= 2) {
+            EXPECT_LE(inside, CollectiveTime(cluster, kind, ranks, {nodes, ranks / nodes}, bytes) * (1 + 1e-12))
+                << row.name << " " << CollectiveKindName(kind) << " " << nodes << " nodes of " << ranks << ", "
+                << bytes;
+          }
+        }
+      }
+    }
+  }
 }
 
 // Within a compiled graph a local move waits in the queue as any other kernel; a collective over links does not.
