@@ -78,11 +78,11 @@ struct MeshSearchOptions {
 // So no mesh is dropped whose plan would be better than those that are kept by more than that. Where planning is long
 // (large graphs, three and more axes) it ends when the effort is spent that all meshes have together, some ten times
 // one mesh's --effort; meshes that are left were only looked at, and say so. Where its bound leaves room, the best mesh
-// is planned once more as if it had been given, and the shorter plan is taken: but for large networks, under limits that
-// press, and where a plan is good enough for target_step or compared with one from elsewhere. Meshes whose networks are too large to
-// hold all candidates (network_size.h) are planned with a twentieth of the effort, from the plans of coarser ones or
-// from those that requests begin with (refines). Other strategies plan each mesh; the best get a bound where one is
-// wanted.
+// is planned once more as if it had been given, and the shorter plan is taken: but for large networks, under limits
+// that press, and where a plan is good enough for target_step or compared with one from elsewhere. Meshes whose
+// networks are too large to hold all candidates (network_size.h) are planned with a twentieth of the effort, from the
+// plans of coarser ones or from those that requests begin with (refines). Other strategies plan each mesh; the best get
+// a bound where one is wanted.
 //
 // Deterministic. Errors: kNoPlan where no mesh has a plan, with the words of the one that is nearest to one, or where
 // bounds say that none keeps to target_step; others of the first mesh that has them.

@@ -44,7 +44,7 @@ class AttentionReader : AttentionSpellingReader {
   int64_t HeadsOf(TensorId id) const { return TypeOf(id).shape[1]; }
 
   // Is the mask one of two finite numbers everywhere, moves passed through? Then rows of which no key is seen are
-  // numbers, too.
+  // numbers, too: others in kernels that bound a mask (f16 on GPUs), as those of frameworks do.
   bool LeavesNumbers(TensorId mask) {
     const Op* op = ProducerOf(graph_, mask);
     while (op != nullptr && IsMove(graph_, *op, graph_.tensor(mask).producer_index)) {
