@@ -113,7 +113,7 @@ Status CompareOn(const PlanningFlags& flags, const std::vector<std::pair<std::st
     PlanRequest one = request;
     one.options.strategy = choice.row->name;
     std::erase_if(one.strategy.values,
-                  [&](const auto& value) { return OptionNamed(*choice.row, value.first) == nullptr; });
+                  [row = choice.row](const auto& value) { return OptionNamed(*row, value.first) == nullptr; });
     if (bounded) one.bound = false;
     if (!choice.criterion.empty()) one.options.criterion = one.strategy.criterion = choice.criterion;
     const auto start = std::chrono::steady_clock::now();
@@ -140,7 +140,7 @@ Status CompareOn(const PlanningFlags& flags, const std::vector<std::pair<std::st
 Status PlaceOptions(const std::vector<std::pair<std::string, StrategyChoice>>& choices, PlanningFlags& flags) {
   for (const auto& [name, value] : flags.strategy_options) {
     const auto owner = std::ranges::find_if(
-        choices, [&](const auto& choice) { return OptionNamed(*choice.second.row, name) != nullptr; });
+        choices, [&own = name](const auto& choice) { return OptionNamed(*choice.second.row, own) != nullptr; });
     if (owner == choices.end()) return RefuseOption(name, *choices.front().second.row);
     flags.strategy = owner->second.row->name;
   }
