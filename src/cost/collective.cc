@@ -1,5 +1,5 @@
 // Price of one collective: a measured curve where there is one, else latency and bandwidth of the links crossed; less
-// where small messages go over nodes in a faster way.
+// where a protocol for small messages is faster.
 #include "cost/collective.h"
 
 #include <algorithm>

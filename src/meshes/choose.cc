@@ -72,14 +72,14 @@ class Chooser {
     Status failure;
   };
 
-  // Rows.
   struct Wave {
-    std::vector<size_t> plans, bounds;
-    bool explains = false;  // where a plan does not fit: how small plans get, which takes long
+    std::vector<size_t> plans, bounds;  // rows
+    bool explains = false;              // where a plan does not fit: how small plans get, which takes long
   };
 
   bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
   void Tell(std::string_view what) {
+    const std::lock_guard lock(telling_);
     if (options_.progress) options_.progress(what);
   }
 
@@ -93,10 +93,10 @@ class Chooser {
       SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(request->options.strategy));
       searches_ = strategy->has_bound;
       memory_limit_ = request->options.memory_limit;
-      effort_ = SearchOptionsOf(request->strategy).effort;
-      const bool schedules = SearchOptionsOf(request->strategy).objective == Objective::kSchedule;
-      measure_ = schedules ? StepMeasure::kSchedule : StepMeasure::kSum;
-      gap_ = std::max(SearchOptionsOf(request->strategy).gap, kRoundingOfPrices);
+      const SearchOptions search = SearchOptionsOf(request->strategy);
+      effort_ = search.effort;
+      measure_ = search.objective == Objective::kSchedule ? StepMeasure::kSchedule : StepMeasure::kSum;
+      gap_ = std::max(search.gap, kRoundingOfPrices);
       return OkStatus();
     }
     return failure;
@@ -137,10 +137,7 @@ class Chooser {
 
   void LookAtRow(Row& row, size_t coarser_rows) {
     const Mesh& mesh = row.trial.mesh;
-    {
-      const std::lock_guard lock(telling_);
-      Tell(StrCat("looking at ", ToString(mesh)));
-    }
+    Tell(StrCat("looking at ", ToString(mesh)));
     std::vector<const KnownPlan*> coarser;
     for (size_t i = 0; i < coarser_rows; ++i) {
       const std::optional<Look>& look = rows_[i].look;
@@ -257,10 +254,7 @@ class Chooser {
     RunJobs(plans.size() + bounded.size(), std::max(1, options_.threads), {}, {}, [&](size_t w) {
       const bool is_plan = w < plans.size();
       Row& row = rows_[is_plan ? plans[w] : wave.bounds[w - plans.size()]];
-      {
-        const std::lock_guard lock(telling_);
-        Tell(StrCat(is_plan ? "planning " : "bounding ", ToString(row.trial.mesh)));
-      }
+      Tell(StrCat(is_plan ? "planning " : "bounding ", ToString(row.trial.mesh)));
       if (is_plan) {
         made[w] = PlanRow(row, threads, wave.explains);
       } else {
