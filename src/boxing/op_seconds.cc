@@ -257,11 +257,12 @@ double FusedFlopSeconds(const DeviceSpec& device, const Work& work, double insid
   if (!fusion.in_attention || !fusion.anchor) return FlopSeconds(device, work);
   Work of_kernel = work;
   of_kernel.flops *= fusion.flop_factor;
-  const double alone = std::max(FlopSeconds(device, of_kernel), ByteSeconds(device, work.bytes));
-  if (work.contraction) {  // the shortest side of each product is a head's
-    const ContractionShape& shape = *work.contraction;
+  if (of_kernel.contraction) {  // the shortest side of each product is a head's
+    ContractionShape& shape = *of_kernel.contraction;
     of_kernel.attention = {std::min({shape.m, shape.n, shape.k}), fusion.in_backward, fusion.in_masked};
+    shape.k = of_kernel.attention->head;
   }
+  const double alone = std::max(FlopSeconds(device, of_kernel), ByteSeconds(device, work.bytes));
   of_kernel.contraction.reset();
   return std::min(FlopSeconds(device, of_kernel), alone + ByteSeconds(device, inside_bytes / 2));
 }

@@ -136,9 +136,8 @@ double AttentionEfficiency(const DeviceSpec& device, DType dtype, const Attentio
   const double stated = StatedAttention(device, shape);
   const double peak = FlopsFor(device, dtype).constant.value, half = FlopsFor(device, DType::kBF16).constant.value;
   if (peak >= half || device.contraction.ceilings.empty()) return stated;
-  // Of two products one is as deep as a head, one as there are keys.
-  const double twice = 2 * shape.head;
-  const double ceiling = CeilingOf(device.contraction, dtype) * twice / (twice + device.contraction.depth.value);
+  const double depth = shape.head / (shape.head + device.contraction.depth.value);
+  const double ceiling = CeilingOf(device.contraction, dtype) * depth;
   return std::max(stated, std::min(ceiling, stated * half / peak));
 }
 

@@ -61,7 +61,7 @@ inline constexpr double kLeastEfficiency = 1e-3;
 double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
 
 // Part of its peak that an attention kernel reaches: compute_efficiency x the speed of the shape, which are of 16 bits;
-// of a slower type as many operations a second, up to the ceiling of its contractions x 2 head / (2 head + depth).
+// of a slower type as many operations a second, up to the ceiling of its contractions x head / (head + depth).
 double AttentionEfficiency(const DeviceSpec& device, DType dtype, const AttentionShape& shape);
 // The shape of the fastest row, if one is faster than 1.
 std::optional<AttentionShape> FastestAttention(const DeviceSpec& device);
