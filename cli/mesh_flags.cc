@@ -17,6 +17,7 @@
 #include "api/planning.h"
 #include "api/remat.h"
 #include "base/text.h"
+#include "base/time_budget.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -59,10 +60,12 @@ Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags,
 // these, from its plans, unless the number of devices is open.
 Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
   std::map<std::string, MeshChoice> chosen;
+  const TimeBudget budget = TimeOf(planning);
   std::vector<std::shared_ptr<const Plan>> best;
   const PlanWithRemat plan = [&](const std::string& remat, std::optional<double> known) -> Result<std::optional<Plan>> {
     PlanningFlags own = planning;
     own.request.remat = remat;
+    if (budget.is_limited()) own.strategy_options["time"] = budget.NextPiece();
     MeshSearch search = flags.search;
     if (remat.find(':') != std::string::npos && !search.fit) search.among = best;
     const bool is_first = remat == AllRematPolicies().front().name, is_last = remat == AllRematPolicies().back().name;
@@ -93,7 +96,8 @@ Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlag
     return found == chosen.end() ? 0 : found->second.free_bound_seconds;
   };
   const auto layers = static_cast<int64_t>(FindLayers(none).all.size());
-  SBP_ASSIGN_OR_RETURN(const RematChoice choice, ChooseRemat(layers, plan, graph, free_bound));
+  SBP_ASSIGN_OR_RETURN(const RematChoice choice,
+                       ChooseRemat(layers, plan, graph, free_bound, [&] { return budget.IsSpent(); }));
   Note(ToString(choice));
   return std::move(chosen.at(choice.remat));
 }

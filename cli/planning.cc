@@ -19,6 +19,7 @@
 #include "api/remat.h"
 #include "api/tensors.h"
 #include "base/text.h"
+#include "base/time_budget.h"
 #include "cli/command_text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -458,10 +459,16 @@ bool ChoosesRemat(const PlanningFlags& flags) {
   return flags.train && flags.request.remat == kAuto && !flags.memory_limit.empty();
 }
 
+TimeBudget TimeOf(const PlanningFlags& flags) {
+  const auto time = flags.strategy_options.find("time");
+  return time == flags.strategy_options.end() ? TimeBudget() : TimeBudget(std::get<double>(time->second));
+}
+
 Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules, PlanRequest none, Timings& timings) {
   const auto layers = static_cast<int64_t>(FindLayers(none.graph).all.size());
   std::optional<PlanRequest> next = std::move(none);  // of the mix asked for last
   PlanningFlags own = flags;
+  const TimeBudget budget = TimeOf(flags);
   const GraphWithRemat graph = [&](const std::string& remat) -> Result<std::string> {
     if (!own.request.remat.empty() && own.request.remat != kAuto) next.reset();
     own.request.remat = remat;
@@ -472,11 +479,12 @@ Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules,
     return Dump(next->graph);
   };
   const PlanWithRemat plan = [&](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
+    if (budget.is_limited()) next->strategy.values["time"] = budget.NextPiece();
     next->strategy.explains = remat == AllRematPolicies().back().name;
     SBP_ASSIGN_OR_RETURN(Plan made, PlanObserved(*std::move(next), own, timings));
     return std::optional(std::move(made));
   };
-  SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan, graph));
+  SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan, graph, nullptr, [&] { return budget.IsSpent(); }));
   Note(ToString(choice));
   return std::move(choice.plan);
 }

@@ -13,6 +13,7 @@
 #include "api/model.h"
 #include "api/planning.h"
 #include "base/status.h"
+#include "base/time_budget.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
 #include "grad/request.h"
@@ -112,6 +113,8 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
 Result<std::unique_ptr<PosedProblem>> PoseObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 // --remat auto with a memory limit. Then PreparePlan's request is that of no remat.
 bool ChoosesRemat(const PlanningFlags& flags);
+// Of --time, from now on; without it never spent.
+TimeBudget TimeOf(const PlanningFlags& flags);
 // ChooseRemat (api/remat.h), each of its plans made as PlanObserved does; says on stderr what was tried.
 Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules, PlanRequest none, Timings& timings);
 // MakePlan with progress on a terminal, --dump-dir and Ctrl-C. `timings` receives the seconds of each stage.

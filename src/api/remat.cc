@@ -31,8 +31,9 @@ std::string MixAt(int64_t at, int64_t layers) {
 
 class Chooser {
  public:
-  Chooser(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph, const BoundWithRemat& free_bound)
-      : layers_(layers), plan_(plan), graph_(graph), free_bound_(free_bound) {}
+  Chooser(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph, const BoundWithRemat& free_bound,
+          const RematTimeIsSpent& is_spent)
+      : layers_(layers), plan_(plan), graph_(graph), free_bound_(free_bound), is_spent_(is_spent) {}
 
   Result<RematChoice> Run() {
     const auto corners = static_cast<int64_t>(AllRematPolicies().size());
@@ -45,7 +46,7 @@ class Chooser {
     if (corner > 0 && MayGain()) {
       int64_t below = (corner - 1) * layers_, above = corner * layers_;  // does not fit, fits
       const int64_t close = std::max<int64_t>(1, layers_ / kParts);
-      while (above - below > close) {
+      while (above - below > close && !IsSpent()) {
         const int64_t middle = below + (above - below) / 2;
         const double before = best_seconds_;
         SBP_ASSIGN_OR_RETURN(const bool middle_fits, Try(middle));
@@ -53,12 +54,18 @@ class Chooser {
         if (middle_fits && best_seconds_ >= before * (1 - kLittle)) break;  // half of what is left gains less
       }
     }
-    if (corner + 1 < corners && !HasRoom() && !IsFreeOfLimit(corner))
+    if (corner + 1 < corners && !HasRoom() && !IsFreeOfLimit(corner) && !IsSpent())
       SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_, best_seconds_).status());
     return std::move(*best_);
   }
 
  private:
+  // Asked where there is a plan.
+  bool IsSpent() {
+    if (is_spent_ && is_spent_()) best_->is_cut_short = true;
+    return best_->is_cut_short;
+  }
+
   // Does the limit not press the plan at all?
   bool HasRoom() const {
     const std::optional<int64_t>& limit = best_->plan.options.memory_limit;
@@ -98,7 +105,7 @@ class Chooser {
     const bool is_better = trial.fits && (!best_ || trial.seconds < best_seconds_);
     if (is_better) {
       best_seconds_ = trial.seconds;
-      best_ = RematChoice{trial.remat, **std::move(made), {}};
+      best_ = RematChoice{trial.remat, **std::move(made), {}, false};
     }
     if (best_) best_->tried = tried_;
     return trial.fits;
@@ -108,6 +115,7 @@ class Chooser {
   const PlanWithRemat& plan_;
   const GraphWithRemat& graph_;
   const BoundWithRemat& free_bound_;
+  const RematTimeIsSpent& is_spent_;
   std::map<std::string, size_t> trial_of_;  // by graph
   std::optional<RematChoice> best_;
   double best_seconds_ = 0;  // its, by its measure
@@ -118,8 +126,8 @@ class Chooser {
 }  // namespace
 
 Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph,
-                                const BoundWithRemat& free_bound) {
-  return Chooser(std::max<int64_t>(layers, 1), plan, graph, free_bound).Run();
+                                const BoundWithRemat& free_bound, const RematTimeIsSpent& is_spent) {
+  return Chooser(std::max<int64_t>(layers, 1), plan, graph, free_bound, is_spent).Run();
 }
 
 std::string ToString(const RematChoice& choice) {
@@ -134,7 +142,8 @@ std::string ToString(const RematChoice& choice) {
     num_plans += is_same || trial.is_no_better ? 0 : 1;
   }
   return StrCat("--remat ", choice.remat, ", of ", num_plans,
-                num_plans == 1 ? " plan: " : " plans: ", Join(trials, "; "));
+                num_plans == 1 ? " plan: " : " plans: ", Join(trials, "; "),
+                choice.is_cut_short ? "; then the time was spent" : "");
 }
 
 }  // namespace sbp

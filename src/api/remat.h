@@ -25,6 +25,7 @@ struct RematChoice {
   std::string remat;
   Plan plan;
   std::vector<RematTrial> tried;  // in their order
+  bool is_cut_short = false;      // as the time was spent
 };
 
 // Plans the step with a mix, within its memory limit; where nothing fits, an error of kNoPlan. `known`: seconds of a
@@ -39,6 +40,9 @@ using GraphWithRemat = std::function<Result<std::string>(const std::string& rema
 // known.
 using BoundWithRemat = std::function<double(const std::string& remat)>;
 
+// Is the time spent that may be taken? Then what was found is the answer, if anything fits yet.
+using RematTimeIsSpent = std::function<bool()>;
+
 // The cheapest plan of those tried. Mixes form a row in which each needs less memory and computes more than the one
 // before: of the first N layers light, then selective with light for the rest, then alternate, then full. Tried are
 // its corners (the policies), up to one behind the first that fits, as less memory may allow cheaper
@@ -50,7 +54,7 @@ using BoundWithRemat = std::function<double(const std::string& remat)>;
 // no percent. What an earlier mix makes of the graph, too, is not planned again. Errors: of the planner; kNoPlan of the
 // last mix, where none fits.
 Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph = nullptr,
-                                const BoundWithRemat& free_bound = nullptr);
+                                const BoundWithRemat& free_bound = nullptr, const RematTimeIsSpent& is_spent = nullptr);
 
 // "full:12,selective: 9 plans tried; none 650 ms, ...".
 std::string ToString(const RematChoice& choice);

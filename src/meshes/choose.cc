@@ -11,7 +11,9 @@
 
 #include "base/jobs.h"
 #include "base/text.h"
+#include "base/time_budget.h"
 #include "meshes/look.h"
+#include "meshes/row.h"
 #include "meshes/trial.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/request.h"
@@ -34,9 +36,6 @@ constexpr double kRoundingOfPrices = 1e-9;
 constexpr double kWorkOfLarge = 0.15, kWorkOfPressed = 2;
 constexpr double kRoomAboveBound = 0.05;  // between a step and its bound
 constexpr int64_t kShortWork = 15'000;    // candidates of all ops: to search among so few is short, under any limit
-
-// An error that only says that this mesh is none to plan on.
-bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
 
 class Chooser {
  public:
@@ -64,13 +63,7 @@ class Chooser {
   }
 
  private:
-  struct Row {
-    MeshTrial trial;
-    std::optional<Look> look;   // absent: there is an error
-    bool is_planned = false;    // or was tried to
-    bool is_explained = false;  // and it was found out how small plans get
-    Status failure;
-  };
+  using Row = MeshRow;
 
   struct Wave {
     std::vector<size_t> plans, bounds;  // rows
@@ -78,6 +71,8 @@ class Chooser {
   };
 
   bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
+  // Then what is known is all that will be; the first plan is made all the same.
+  bool Ends() const { return Cancelled() || budget_.IsSpent(); }
   void Tell(std::string_view what) {
     const std::lock_guard lock(telling_);
     if (options_.progress) options_.progress(what);
@@ -95,6 +90,7 @@ class Chooser {
       memory_limit_ = request->options.memory_limit;
       const SearchOptions search = SearchOptionsOf(request->strategy);
       effort_ = search.effort;
+      if (search.seconds > 0 && rows_.size() > 1) budget_ = TimeBudget(search.seconds);
       measure_ = search.objective == Objective::kSchedule ? StepMeasure::kSchedule : StepMeasure::kSum;
       gap_ = std::max(search.gap, kRoundingOfPrices);
       return OkStatus();
@@ -119,7 +115,7 @@ class Chooser {
     }
     is_long_ = work > kMostWork;
     const bool decides = options_.target_step || options_.known_seconds;
-    return measure_ == StepMeasure::kSchedule && (!is_long_ || decides) ? BoundAll() : OkStatus();
+    return measure_ == StepMeasure::kSchedule && (!is_long_ || decides) && !budget_.IsSpent() ? BoundAll() : OkStatus();
   }
 
   // Where planning is short, or bounds decide whether there is anything to plan.
@@ -149,7 +145,8 @@ class Chooser {
                                  .enough = options_.target_step ? kInfinite : Cutoff(false, coarser_rows),
                                  .gap = gap_,
                                  .known_seconds = options_.known_seconds,
-                                 .cancelled = options_.cancelled};
+                                 .cancelled = options_.cancelled,
+                                 .stop = [this] { return Ends(); }};
     Result<Look> look = request.ok() ? LookAt(*std::move(request), options) : Result<Look>(request.status());
     if (look.ok()) {
       row.look = *std::move(look);
@@ -171,11 +168,8 @@ class Chooser {
     std::ranges::nth_element(seconds, seconds.begin() + static_cast<ptrdiff_t>(options_.keep) - 1);
     return std::min(elsewhere, seconds[options_.keep - 1]);
   }
-  double PriceOf(const Row& row) const {
-    if (row.trial.outcome == MeshOutcome::kPlanned) return row.trial.StepSeconds(measure_);
-    if (row.is_planned || !row.look || !row.look->known || !row.look->fits) return kInfinite;
-    return row.look->KnownStep(measure_);
-  }
+  bool IsPressed(const Row& row) const { return sbp::IsPressed(row, memory_limit_); }
+  double PriceOf(const Row& row) const { return sbp::PriceOf(row, measure_); }
 
   // Is there a target that no plan keeps to?
   bool MissesTarget() const {
@@ -219,7 +213,7 @@ class Chooser {
   Wave NextWave() {
     Wave wave;
     wave.explains = options_.explains && rows_.size() == 1;
-    if (Cancelled() && !planned_.empty()) return wave;
+    if (Ends() && !planned_.empty()) return wave;
     planned_cutoff_ = Cutoff(true, rows_.size());
     known_cutoff_ = Cutoff(false, rows_.size());
     std::vector<size_t> left = RowsLeft();
@@ -236,7 +230,7 @@ class Chooser {
       work_ += work;
       wave.plans.push_back(i);
     }
-    if (!searches_ || measure_ != StepMeasure::kSchedule || rows_.size() == 1) return wave;
+    if (!searches_ || measure_ != StepMeasure::kSchedule || rows_.size() == 1 || budget_.IsSpent()) return wave;
     std::erase_if(left, [&](size_t i) { return std::ranges::find(wave.plans, i) != wave.plans.end(); });
     for (size_t l = wave.plans.empty() ? 0 : kAtATime; l < left.size(); ++l) {
       // Under a limit that presses a bound takes as long as a plan.
@@ -289,13 +283,11 @@ class Chooser {
     const double known = row.look->known_schedule;
     const double enough = options_.target_step ? known : std::min({planned_cutoff_, known_cutoff_, known});
     SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(row.trial.mesh));
-    const Status bounded = BoundSchedulesOn(std::move(request), enough, gap_, options_.cancelled, *row.look);
+    const Status bounded = BoundSchedulesOn(
+        std::move(request), enough, gap_, [this] { return Ends(); }, *row.look);
     row.look->is_schedule_bound_final = true;
     return !bounded.ok() && IsOfMesh(bounded) ? OkStatus() : bounded;
   }
-
-  // Is what is known of it over the memory limit? Then searching takes many times as long.
-  bool IsPressed(const Row& row) const { return memory_limit_ && row.look && row.look->known && !row.look->fits; }
 
   Result<Plan> PlanRow(const Row& row, int threads, bool explains) {
     SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(row.trial.mesh));
@@ -304,6 +296,7 @@ class Chooser {
     } else {
       request.strategy.values["threads"] = static_cast<int64_t>(threads);
       request.strategy.explains = explains;
+      if (budget_.is_limited()) request.strategy.values["time"] = budget_.NextPiece();
       request.begins_coarser = rows_.size() == 1;  // else the looks have
       // A start that does not fit leads a search astray, and of few candidates one is short without.
       const bool is_pressed = rows_.size() > 1 && IsPressed(row);
@@ -331,6 +324,7 @@ class Chooser {
   Result<Plan> PlanAlone(size_t number) {
     SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(rows_[number].trial.mesh));
     if (searches_) request.strategy.values["threads"] = static_cast<int64_t>(std::max(1, options_.threads));
+    if (budget_.is_limited()) request.strategy.values["time"] = budget_.NextPiece();
     return Make(std::move(request));
   }
 
@@ -342,7 +336,7 @@ class Chooser {
     const double step = row.trial.StepSeconds(measure_);
     const bool will_do = options_.target_step && !MissesTarget();
     const bool begins_so = options_.refines || options_.known_seconds || rows_.size() == 1;
-    if (!searches_ || will_do || begins_so || row.look->is_large || IsPressed(row) || Cancelled() ||
+    if (!searches_ || will_do || begins_so || row.look->is_large || IsPressed(row) || Ends() ||
         row.trial.StepBound(measure_).value_or(step) >= step * (1 - kRoomAboveBound))
       return OkStatus();
     Tell(StrCat("planning ", ToString(row.trial.mesh), " from nothing"));
@@ -369,15 +363,7 @@ class Chooser {
     return OkStatus();
   }
 
-  // Of meshes that were left out for their bounds alone.
-  const Row* FastestOfBounds() const {
-    const Row* fastest = nullptr;
-    for (const Row& row : rows_) {
-      if (!row.look || row.is_planned || row.look->proved_too_large) continue;
-      if (fastest == nullptr || row.look->Bound(measure_) < fastest->look->Bound(measure_)) fastest = &row;
-    }
-    return fastest;
-  }
+  const Row* FastestOfBounds() const { return sbp::FastestOfBounds(rows_, measure_); }
 
   // Than the plan from elsewhere, on any mesh: that is proved.
   bool HasNoneBetter() const {
@@ -386,26 +372,10 @@ class Chooser {
            std::ranges::none_of(rows_, &Row::is_planned);
   }
 
-  // The mesh on which a plan needs the least memory, as far as the looks tell.
-  std::optional<size_t> NearestRow() const {
-    std::optional<size_t> nearest;
-    std::tuple<bool, int64_t> least;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const std::optional<Look>& look = rows_[i].look;
-      if (!look) continue;
-      const int64_t peak = look->proved_too_large ? look->least_peak_bytes : look->peak_bytes;
-      const std::tuple distance(peak == 0, peak);
-      if (nearest && least <= distance) continue;
-      nearest = i;
-      least = distance;
-    }
-    return nearest;
-  }
-
   // Where no plan was found and the effort is spent: the nearest mesh may have one; else its words say what is missing.
   Status PlanNearest() {
     if (!options_.plans_pressed || (options_.target_step && FastestOfBounds() != nullptr)) return OkStatus();
-    const std::optional<size_t> nearest = NearestRow();
+    const std::optional<size_t> nearest = NearestRow(rows_);
     if (!nearest) return OkStatus();
     const Row& row = rows_[*nearest];
     const bool says_more = options_.explains && searches_ && memory_limit_ && !row.is_explained;
@@ -424,7 +394,7 @@ class Chooser {
       return NoPlan(StrCat("no step takes less than ", FormatSeconds(fastest->look->Bound(measure_)), " on ",
                            ToString(fastest->trial.mesh), ", --target-step is ", FormatSeconds(*options_.target_step)));
     }
-    const std::optional<size_t> nearest = NearestRow();
+    const std::optional<size_t> nearest = NearestRow(rows_);
     if (!nearest) {
       return rows_.front().failure.WithContext(StrCat("no mesh has a plan; ", ToString(rows_.front().trial.mesh)));
     }
@@ -479,6 +449,7 @@ class Chooser {
   bool searches_ = false, is_long_ = false;
   StepMeasure measure_ = StepMeasure::kSum;
   double effort_ = 1, gap_ = 0;
+  TimeBudget budget_;                                 // of all meshes together
   double planned_cutoff_, known_cutoff_ = kInfinite;  // before the last wave
   std::optional<int64_t> memory_limit_;
   double work_ = 0;

@@ -77,7 +77,8 @@ struct MeshSearchOptions {
 // bound is not below the price of the `keep`-th best plan by more than the search's gap (--gap), or no plan on it fits.
 // So no mesh is dropped whose plan would be better than those that are kept by more than that. Where planning is long
 // (large graphs, three and more axes) it ends when the effort is spent that all meshes have together, some ten times
-// one mesh's --effort; meshes that are left were only looked at, and say so. Where its bound leaves room, the best mesh
+// one mesh's --effort, or --time: seconds of all meshes together, though each is looked at and one is planned; meshes
+// that are left were only looked at, and say so. Where its bound leaves room, the best mesh
 // is planned once more as if it had been given, and the shorter plan is taken: but for large networks, under limits
 // that press, and where a plan is good enough for target_step or compared with one from elsewhere. Meshes whose
 // networks are too large to hold all candidates (network_size.h) are planned with a twentieth of the effort, from the

@@ -246,7 +246,7 @@ Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest request, const std::funct
 Result<Look> LookAt(PlanRequest request, const LookOptions& options) {
   const StrategyOptions strategy = request.strategy;
   SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(std::move(request), options.cancelled));
-  return Looker(*posed, strategy, options.cancelled).Run(options);
+  return Looker(*posed, strategy, options.stop ? options.stop : options.cancelled).Run(options);
 }
 
 Status BoundSchedulesOn(PlanRequest request, double enough, double gap, const std::function<bool()>& cancelled,

@@ -52,6 +52,7 @@ struct LookOptions {
   // than the gap.
   std::optional<double> known_seconds;
   std::function<bool()> cancelled;
+  std::function<bool()> stop;  // is there no time to search further? Then the look is what is known; null: there is
 };
 Result<Look> LookAt(PlanRequest request, const LookOptions& options);
 

@@ -18,7 +18,11 @@ constexpr std::string_view kOpOrders[] = {kGivenOrder, kShortestOrder};
 
 constexpr StrategyOption kSearchOptions[] = {
     {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},
-    {"time", OptionKind::kNumber, "S", "seconds of searching, in place of --effort", 0.001, 1e9},
+    {"time", OptionKind::kNumber, "S",
+     "seconds of searching, in place of --effort; with --devices or --remat auto of all plans together, though each "
+     "mesh "
+     "is looked at",
+     0.001, 1e9},
     {"gap", OptionKind::kShare, "SHARE", "good enough, such as 1% [0.9%]"},
     {"uniform", OptionKind::kShareOrOff, "SHARE|off",
      "repeated layers are laid out alike, unless a mix is cheaper by more than SHARE [1%]"},

@@ -166,6 +166,20 @@ TEST(ChooseRematTest, BehindTheFirstThatFitsOnlyWhatIsBetterIsPlanned) {
             "--remat light, of 2 plans: none: no plan was found that fits; light 100 s; selective: no plan is better");
 }
 
+TEST(ChooseRematTest, OnceTheTimeIsSpentTheFirstThatFitsIsTheAnswer) {
+  const auto choice = ChooseRemat(
+      kLayers,
+      [](const std::string& remat, std::optional<double>) -> Result<std::optional<Plan>> {
+        const Priced priced = PriceOf(remat);
+        if (priced.bytes > 3 * kLayers) return NoPlan("too large");
+        return std::optional(PlanOf(priced));
+      },
+      nullptr, nullptr, [] { return true; });
+  EXPECT_EQ(ToString(choice.value()),
+            "--remat alternate, of 4 plans: none: no plan was found that fits; light: no plan was found that fits; "
+            "selective: no plan was found that fits; alternate 180 s; then the time was spent");
+}
+
 TEST(ChooseRematTest, ErrorWhereNothingFits) {
   const auto choice = ChooseWithin(3);
   ASSERT_FALSE(choice.ok());

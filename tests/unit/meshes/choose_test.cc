@@ -65,6 +65,7 @@ class ChooseMeshTest : public testing::Test {
     std::string strategy = "optimal";
     double gap = 0;
     std::string objective = "sum";
+    double seconds = 0;  // to search
   };
 
   PlanRequest Request(const Case& c, const Mesh& mesh) {
@@ -79,6 +80,7 @@ class ChooseMeshTest : public testing::Test {
     if (c.strategy == "optimal") {
       request.strategy.values["gap"] = c.gap;
       request.strategy.values["objective"] = c.objective;
+      if (c.seconds > 0) request.strategy.values["time"] = c.seconds;
     }
     request.rules = &rules_;
     return request;
@@ -358,6 +360,27 @@ TEST_F(ChooseMeshTest, InterruptedAtOnceThereIsNoPlanOrAWholeOne) {
     EXPECT_GT(choice->plans.front().total.seconds(), 0);
   } else {
     EXPECT_EQ(choice.status().code(), Code::kNoPlan);
+  }
+}
+
+// All meshes have the time together: once it is spent no more are planned, and the bound is that of all of them.
+TEST_F(ChooseMeshTest, TheTimeIsThatOfAllMeshes) {
+  for (const char* objective : {"sum", "schedule"}) {
+    const Case in_no_time{.graph = Blocks(4096, 1024, 4096, 4),
+                          .cluster = "8xH100",
+                          .devices = 8,
+                          .objective = objective,
+                          .seconds = 1e-6};
+    const MeshChoice choice = Choose(in_no_time).value();
+    ASSERT_FALSE(choice.plans.empty());
+    EXPECT_EQ(choice.trials.size(), Meshes(in_no_time).size());
+    EXPECT_LE(std::ranges::count(choice.trials, MeshOutcome::kPlanned, &MeshTrial::outcome), 2);
+    if (!choice.StepBound()) continue;
+    const std::map<std::string, double> each = Each({.graph = in_no_time.graph,
+                                                     .cluster = in_no_time.cluster,
+                                                     .devices = in_no_time.devices,
+                                                     .objective = objective});
+    for (const auto& [mesh, seconds] : each) EXPECT_LE(*choice.StepBound(), seconds) << mesh;
   }
 }
 
