@@ -43,8 +43,8 @@ std::vector<Choices> ChoicesOf(const Plan& plan, const Layers& layers) {
     for (const auto& [kind, choices] : one) ++counts[kind][choices.size()];
   }
   for (Choices& one : all) {
-    std::erase_if(one,
-                  [&](const auto& entry) { return 2 * counts.at(entry.first).at(entry.second.size()) < layers.count; });
+    std::erase_if(
+        one, [&](const auto& entry) { return 2 * counts.at(entry.first).at(entry.second.size()) <= layers.count; });
     for (auto& [kind, choices] : one) std::ranges::sort(choices);
   }
   return all;
