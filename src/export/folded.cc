@@ -64,7 +64,9 @@ Status FoldedReport::Finish(const ExportOptions& options, std::vector<std::strin
 ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report) {
   ShardedData data;
   for (const FoldedAxis& axis : fold.axes) {
-    if (axis.use != AxisUse::kTensor) data.zero = std::max(data.zero, axis.zero);
+    if (axis.use == AxisUse::kTensor) continue;
+    data.zero = std::max(data.zero, axis.zero);
+    data.zero_of_copies = std::max(data.zero_of_copies, axis.zero_of_copies);
   }
   bool sharded_outside = false;
   for (size_t a = 0; a < fold.axes.size(); ++a) {

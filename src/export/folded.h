@@ -43,6 +43,7 @@ class FoldedReport {
 // Does one stage stand for all axes of a use? The largest; axes of stage 0 beside it are `outer` copies of its groups.
 struct ShardedData {
   int zero = 0;
+  int zero_of_copies = 0;  // parallelism/words.h
   bool regathers = false;
   int64_t sharded = 1;     // ranks over which something is split, ...
   int64_t context = 1;     // ... of these, those that split the sequence

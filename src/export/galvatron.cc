@@ -68,7 +68,7 @@ class GalvatronStrategy {
     if (data.zero > 0 && data.replicated > 1) {
       report_.Cannot(StrCat(data.replicated, " copies"), "of groups that hold parts have no key");
     }
-    if (data.zero != 1) return data.zero;
+    if (data.zero_of_copies != 1) return data.zero_of_copies;
     if (fold_.micro_batches > 1)
       report_.Cannot("ZeRO's stage 1", "over several micro-batches has no name: zero2 is next");
     return 2;

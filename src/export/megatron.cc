@@ -17,9 +17,9 @@ namespace sbp {
 namespace {
 
 void AddZero(const Fold& fold, const ShardedData& data, std::vector<std::string>& flags) {
-  // In a step of one micro-batch gradients that are split as they are summed take no less memory, so that stages 1 and
-  // 2 are one.
-  const int stage = data.zero == 2 && fold.micro_batches == 1 ? 1 : data.zero;
+  // The distributed optimizer holds masters. In a step of one micro-batch gradients that are split as they are summed
+  // take no less memory, so that stages 1 and 2 are one.
+  const int stage = data.zero_of_copies == 2 && fold.micro_batches == 1 ? 1 : data.zero_of_copies;
   if (stage == 0) return;
   flags.emplace_back("--use-distributed-optimizer");
   if (stage > 1) {

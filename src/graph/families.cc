@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/dtype.h"
+#include "graph/phases.h"
 
 namespace sbp {
 
@@ -49,6 +50,21 @@ std::vector<ParameterFamily> FindFamilies(const Graph& graph, std::span<const Te
 bool HandsOn(const Graph& graph, const Op& op) {
   const std::string& type = graph.type_of(op);
   return type == kRefetchOp || (type == "Cast" && IsFloat(graph.tensor(op.outputs[0]).type.dtype));
+}
+
+bool IsMaster(const Graph& graph, const UseTable& uses, TensorId parameter) {
+  bool is_read = false;
+  const auto [begin, end] = uses.of(parameter);
+  for (const Use* use = begin; use != end; ++use) {
+    const Op& op = graph.op(use->op);
+    if (PhaseOf(graph, op) == Phase::kOptimizer) continue;
+    if (!HandsOn(graph, op)) return false;
+    const TensorId copy = op.outputs[0];
+    const bool narrows = DTypeBits(graph.tensor(copy).type.dtype) < DTypeBits(graph.tensor(parameter).type.dtype);
+    if (!narrows && !IsMaster(graph, uses, copy)) return false;
+    is_read = true;
+  }
+  return is_read;
 }
 
 bool MovesOnly(const Graph& graph, const Op& op) {

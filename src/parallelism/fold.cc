@@ -272,11 +272,22 @@ class Folder {
     return 0;
   }
 
+  // As its pattern counts masters, of a parameter of stage 3.
+  int StageOfCopies(size_t p, int axis) const {
+    for (const AxisPattern& pattern : patterns_.Of(fold_.parameters[p].id)) {
+      if (pattern.axis != axis) continue;
+      if (pattern.pattern == SpreadPattern::kZero1) return 1;
+      if (pattern.pattern == SpreadPattern::kZero2) return 2;
+    }
+    return 3;
+  }
+
   // The stage of most elements; parameters of another one are listed.
   void FindStage(int axis) {
     std::vector<int> stages;
     std::map<int, double> elements;
     int64_t regathered = 0, gathered = 0;
+    std::map<int, double> of_copies;  // of parameters of stage 3
     for (size_t p = 0; p < fold_.parameters.size(); ++p) {
       stages.push_back(StageOf(p, axis));
       if (stages.back() < 0) continue;
@@ -286,6 +297,7 @@ class Folder {
       elements[stages.back()] += count;
       gathered += stages.back() == 3 && fold_.parameters[p].rank > 1 ? 1 : 0;
       regathered += stages.back() == 3 && IsRegathered(p, axis) ? 1 : 0;
+      if (stages.back() == 3) of_copies[StageOfCopies(p, axis)] += count;
     }
     FoldedAxis& folded = fold_.axes[static_cast<size_t>(axis)];
     double most = 0;
@@ -293,6 +305,10 @@ class Folder {
       if (count > most) folded.zero = stage, most = count;
     }
     folded.regathers = regathered > 0 && 2 * regathered >= gathered;
+    folded.zero_of_copies = folded.zero;
+    if (folded.zero == 3)
+      folded.zero_of_copies =
+          std::ranges::max_element(of_copies, {}, [](const auto& entry) { return entry.second; })->first;
     for (size_t p = 0; p < stages.size(); ++p) {
       if (stages[p] < 0 || stages[p] == folded.zero) continue;
       if (stages[p] == 0 && IsTooSmall(p, axis)) {

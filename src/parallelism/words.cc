@@ -81,7 +81,7 @@ std::string_view NearestRecipeOf(const FoldedAxis& axis) {
       return "ep";
     case AxisUse::kIdle:
     case AxisUse::kData:
-      return axis.zero == 3 && axis.regathers ? "fsdp" : kStages[axis.zero];
+      return axis.zero == 3 && axis.regathers ? "fsdp" : kStages[axis.zero_of_copies];
   }
   return "dp";
 }
@@ -94,7 +94,9 @@ std::string Dump(const Fold& fold, const Mesh& mesh) {
   for (size_t a = 0; a < fold.axes.size(); ++a) {
     const FoldedAxis& axis = fold.axes[a];
     text += StrCat("axis ", axis_name(a), ": ", AxisUseName(axis.use));
-    if (axis.zero > 0) text += StrCat(", stage ", axis.zero, axis.regathers ? ", gathered anew" : "");
+    if (axis.zero > 0)
+      text += StrCat(", stage ", axis.zero, axis.regathers ? ", gathered anew" : "",
+                     axis.zero_of_copies != axis.zero ? StrCat(", of copies ", axis.zero_of_copies) : "");
     if (axis.use == AxisUse::kTensor) text += StrCat(", between layers ", ResidualName(axis.residual));
     text += "\n";
   }

@@ -45,7 +45,10 @@ struct FoldedAxis {
   // Over data, context and expert axes: what is split of what a step holds, as ZeRO numbers it. 0: nothing, 1: states,
   // 2: gradients, too, 3: parameters, too. Without sums over micro-batches 1 and 2 are told apart by the collective.
   int zero = 0;
-  bool regathers = false;                      // stage 3: gathered anew for the backward pass
+  bool regathers = false;  // stage 3: gathered anew for the backward pass
+  // Stage 3: 1 or 2 where what is split are masters alone (graph/families.h), of which both passes read copies that are
+  // gathered once a step. Whoever counts masters among the states calls it so. Else as `zero`.
+  int zero_of_copies = 0;
   ResidualUse residual = ResidualUse::kWhole;  // tensor axes
 };
 

@@ -76,9 +76,11 @@ PatternReader::PatternReader(const Plan& plan)
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) transitions_[plan.transitions[i].tensor].push_back(i);
   for (const std::string& pin : plan.options.pins) pinned_.insert(pin.substr(0, pin.find('=')));
   saved_.assign(plan.mesh.num_axes(), 0);
+  fetches_.assign(plan.mesh.num_axes(), false);
   for (int axis = 0; axis < plan.mesh.num_axes(); ++axis) {
     for (const auto& [parameter, family] : of_) {
       saved_[axis] = SaturatingAdd(saved_[axis], BytesSaved(parameter, family, axis));
+      if (IsMaster(graph, uses_, parameter) && FetchedAnew(parameter, axis).is) fetches_[axis] = true;
     }
   }
 }
@@ -200,6 +202,35 @@ std::string PatternReader::Because(SpreadPattern pattern, int64_t saved, TensorI
                 bytes(could), " that a split would free");
 }
 
+SpreadPattern PatternReader::StageOfStates(const ParameterFamily& family, int axis) const {
+  const TensorId sum = family.accumulator;
+  const bool whole =
+      sum.valid() ? !plan_.source_layouts[sum.index()][axis].is_split() : IsSummedWhole(family.gradient, axis);
+  return whole ? SpreadPattern::kZero1 : SpreadPattern::kZero2;
+}
+
+PatternReader::Anew PatternReader::FetchedAnew(TensorId tensor, int axis) const {
+  const Graph& graph = plan_.graph;
+  Anew anew;
+  const auto [begin, end] = uses_.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    const Op& op = graph.op(use->op);
+    if (PhaseOf(graph, op) == Phase::kOptimizer || !HandsOn(graph, op)) continue;
+    const TensorId copy = op.outputs[0];
+    const Anew behind = FetchedAnew(copy, axis);
+    const bool fetches = graph.type_of(op) == kRefetchOp;
+    anew.may |= fetches || behind.may;
+    anew.is |= behind.is || (fetches && plan_.source_layouts[copy.index()][axis].is_split());
+  }
+  return anew;
+}
+
+bool PatternReader::KeepsCopies(TensorId parameter, int axis) const {
+  if (!IsMaster(plan_.graph, uses_, parameter)) return false;
+  const Anew anew = FetchedAnew(parameter, axis);
+  return anew.may ? !anew.is : !fetches_[axis];
+}
+
 AxisPattern PatternReader::Classify(TensorId parameter, const ParameterFamily& family, int axis) const {
   const Sbp stored = plan_.source_layouts[parameter.index()][axis];
   Uses uses;
@@ -218,6 +249,11 @@ AxisPattern PatternReader::Classify(TensorId parameter, const ParameterFamily& f
     found.pattern = experts ? SpreadPattern::kExpertParallel : SpreadPattern::kTensorParallel;
     found.dim = stored.dim();
     how = StrCat("split along dimension ", found.dim, " and used so");
+  } else if (stored.is_split() && KeepsCopies(parameter, axis)) {
+    found.pattern = StageOfStates(family, axis);
+    found.dim = stored.dim();
+    how = StrCat("master and states split along dimension ", found.dim,
+                 ", copies for both passes gathered once a step (", FormatSeconds(uses.seconds), ")");
   } else if (stored.is_split()) {
     found.pattern = SpreadPattern::kZero3;
     found.dim = stored.dim();
@@ -227,10 +263,7 @@ AxisPattern PatternReader::Classify(TensorId parameter, const ParameterFamily& f
     how = StrCat("split along dimension ", found.dim, ", gathered before use in ", passes, " (",
                  FormatSeconds(uses.seconds), ")");
   } else if (state.is_split()) {
-    const TensorId sum = family.accumulator;
-    const bool whole_sum =
-        sum.valid() ? !plan_.source_layouts[sum.index()][axis].is_split() : IsSummedWhole(family.gradient, axis);
-    found.pattern = whole_sum ? SpreadPattern::kZero1 : SpreadPattern::kZero2;
+    found.pattern = StageOfStates(family, axis);
     found.dim = state.dim();
     how = StrCat("lies whole, states split along dimension ", found.dim, ", gathered once a step after the update (",
                  FormatSeconds(SecondsOver(family.next, axis, nullptr)), ")");

@@ -19,8 +19,9 @@ namespace sbp {
 enum class SpreadPattern : uint8_t {
   kReplicated,      // lies whole, and so does its gradient from the start: the axis splits nothing that it meets
   kDataParallel,    // lies whole with its states; the gradient is summed over the axis
-  kZero1,           // states are split; the gradient is summed whole
-  kZero2,           // states are split, and the gradient as it is summed (reduce-scatter)
+  kZero1,           // states are split, and masters (graph/families.h), whose copies are gathered once; the gradient
+                    // is summed whole
+  kZero2,           // likewise, and the gradient is split as it is summed (reduce-scatter)
   kZero3,           // lies split, and is gathered for its readers
   kTensorParallel,  // lies split, and is used so
   kExpertParallel,  // the same by whole matrices: dimension 0 of three or more
@@ -56,6 +57,15 @@ class PatternReader {
   void Collect(TensorId tensor, int axis, Uses& uses) const;
   double SecondsOver(TensorId tensor, int axis, std::map<std::string_view, int64_t>* kinds) const;
   bool IsSummedWhole(TensorId tensor, int axis) const;
+  // ZeRO-1 or 2.
+  SpreadPattern StageOfStates(const ParameterFamily& family, int axis) const;
+  // What the backward pass reads of a parameter, or of what hands it on, where it may be gathered once more.
+  struct Anew {
+    bool may = false, is = false;
+  };
+  Anew FetchedAnew(TensorId tensor, int axis) const;
+  // Is the parameter a master whose copies are gathered once? One that nothing fetches anew is as most others are.
+  bool KeepsCopies(TensorId parameter, int axis) const;
   std::string GradientText(const ParameterFamily& family, int axis) const;
   AxisPattern Classify(TensorId parameter, const ParameterFamily& family, int axis) const;
   int64_t BytesSaved(TensorId parameter, const ParameterFamily& family, int axis) const;
@@ -67,6 +77,7 @@ class PatternReader {
   std::vector<int64_t> runs_;     // per transition, in a step
   std::set<std::string> pinned_;  // names of tensors
   std::vector<int64_t> saved_;    // per mesh axis, of all parameters: as BytesSaved
+  std::vector<bool> fetches_;     // per mesh axis: are masters fetched anew?
   std::vector<TensorId> updated_;
   std::map<TensorId, ParameterFamily> of_;
   std::map<TensorId, std::vector<uint32_t>> transitions_;  // by tensor

@@ -31,7 +31,8 @@ constexpr RecipeLine kAsParameter{.role = RecipeRole::kRefetched, .layout = Reci
 
 const RecipeLine* LineOf(const Recipe& recipe, RecipeRole role) {
   const auto found = std::ranges::find(recipe.lines, role, &RecipeLine::role);
-  return found == recipe.lines.end() ? nullptr : &*found;
+  if (found != recipe.lines.end()) return &*found;
+  return role == RecipeRole::kMasters ? LineOf(recipe, RecipeRole::kParameters) : nullptr;
 }
 
 class PinMaker {
@@ -70,7 +71,9 @@ class PinMaker {
       if (found == placed_[axis].end()) {
         // A step has gradients or, where it accumulates, their sums.
         const RecipeRole other = graph_.micro_batches > 1 ? RecipeRole::kGradients : RecipeRole::kAccumulators;
-        if (line.role != other && line.role != RecipeRole::kWidened) without.emplace_back(role);
+        const bool may_lack = line.role == RecipeRole::kWidened || line.role == RecipeRole::kMasters ||
+                              (line.role == RecipeRole::kParameters && placed_[axis].contains(RecipeRole::kMasters));
+        if (line.role != other && !may_lack) without.emplace_back(role);
         continue;
       }
       const Placed& placed = found->second;
@@ -93,7 +96,7 @@ class PinMaker {
     for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
       const RecipeLine* line = LineOf(recipes_[axis], role);
       if (line == nullptr || mesh_.size(axis) == 1) continue;
-      Placed& placed = placed_[axis][role];
+      Placed& placed = placed_[axis][line->role];
       ++placed.tensors;
       const bool is_to_split = line->layout == RecipeLayout::kSame ? own != nullptr && (*own)[axis].is_split()
                                                                    : line->layout != RecipeLayout::kWhole;
@@ -103,9 +106,10 @@ class PinMaker {
   }
 
   void AddParameter(const Roles::Parameter& parameter) {
-    const std::optional<NdSbp> lies = Layout(parameter.id, RecipeRole::kParameters, &parameter, nullptr);
+    const RecipeRole role = parameter.is_master ? RecipeRole::kMasters : RecipeRole::kParameters;
+    const std::optional<NdSbp> lies = Layout(parameter.id, role, &parameter, nullptr);
     const NdSbp* own = lies ? &*lies : nullptr;
-    Pin(parameter.id, RecipeRole::kParameters, lies, own);
+    Pin(parameter.id, role, lies, own);
     const auto pin = [&](TensorId id, RecipeRole role) { Pin(id, role, Layout(id, role, &parameter, own), own); };
     // The update reads states as they lie: to gather them for it, even hidden behind the forward pass, undoes the
     // split.
@@ -193,6 +197,11 @@ class PinMaker {
         if (line == nullptr && role == RecipeRole::kResidual) line = LineOf(recipes_[axis], RecipeRole::kBatch);
         // What is read anew of a parameter, and its gradient, as it is.
         const bool follows = role == RecipeRole::kRefetched || role == RecipeRole::kReduced;
+        // Copies of masters are whole where both passes use them so.
+        const bool of_copies =
+            role == RecipeRole::kRefetched && parameter != nullptr && parameter->is_master &&
+            LineOf(recipes_[axis], RecipeRole::kMasters) != LineOf(recipes_[axis], RecipeRole::kParameters);
+        if (line == nullptr && of_copies) line = LineOf(recipes_[axis], RecipeRole::kUsed);
         if (line == nullptr && follows) line = &kAsParameter;
         if (line == nullptr || mesh_.size(axis) == 1 || (line->layout == RecipeLayout::kAnyDim) != any) continue;
         layout[axis] = On(axis, *line, type, parameter, own, layout);

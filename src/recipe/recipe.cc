@@ -22,8 +22,9 @@ struct RoleName {
   std::string_view name;
   RecipeRole role;
 };
-constexpr std::array<RoleName, 10> kRoles = {{{"batch", RecipeRole::kBatch},
+constexpr std::array<RoleName, 11> kRoles = {{{"batch", RecipeRole::kBatch},
                                               {"parameters", RecipeRole::kParameters},
+                                              {"masters", RecipeRole::kMasters},
                                               {"used", RecipeRole::kUsed},
                                               {"refetched", RecipeRole::kRefetched},
                                               {"states", RecipeRole::kStates},

@@ -5,6 +5,7 @@
 // does not name is not pinned, but for roles that another axis' recipe names: they lie whole over this one.
 //   batch         inputs that are no state, a rate or a counter
 //   parameters    what the step updates; of a graph without updates, its weights (grad/trainable.h)
+//   masters       parameters that both passes only read cast to a narrower type; as parameters, where it is not named
 //   used          how both passes read them, behind casts
 //   refetched     what the backward pass reads anew of them, before it is gathered for use; over axes whose recipe does
 //                 not name it, as the parameter lies
@@ -38,6 +39,7 @@ namespace sbp {
 enum class RecipeRole : uint8_t {
   kBatch,
   kParameters,
+  kMasters,
   kUsed,
   kRefetched,
   kStates,

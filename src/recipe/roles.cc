@@ -66,10 +66,12 @@ void AddFamilies(const Graph& graph, Roles& roles) {
   std::vector<TensorId> parameters;
   for (const Roles::Parameter& parameter : roles.parameters) parameters.push_back(parameter.id);
   const std::vector<ParameterFamily> families = FindFamilies(graph, parameters);
+  const UseTable uses = BuildUses(graph);
   for (size_t p = 0; p < families.size(); ++p) {
     roles.parameters[p].gradient = families[p].gradient;
     roles.parameters[p].accumulator = families[p].accumulator;
     roles.parameters[p].states = families[p].states;
+    roles.parameters[p].is_master = IsMaster(graph, uses, families[p].parameter);
   }
 }
 

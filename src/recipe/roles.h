@@ -18,6 +18,7 @@ struct Roles {
     std::vector<TensorId> states;
     std::vector<TensorId> refetched;  // results of Refetch, for the backward pass
     std::vector<Use> uses;            // by both passes, behind casts and Refetch
+    bool is_master = false;           // graph/families.h
     int tensor_dim = -1;              // that tensor parallelism splits; -1: none
     int expert_dim = -1;              // of stacked experts; -1: it holds none
   };

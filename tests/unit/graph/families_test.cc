@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -72,6 +73,34 @@ TEST(Families, CastsToFloatsAndRefetchHandOn) {
   EXPECT_FALSE(HandsOn(graph, graph.op(OpId(1))));
   EXPECT_TRUE(HandsOn(graph, graph.op(OpId(2))));
   EXPECT_FALSE(HandsOn(graph, graph.op(OpId(3))));
+}
+
+TEST(Families, MastersAreReadBehindNarrowingCastsAlone) {
+  GraphBuilder builder("masters");
+  builder.AddInput("x", *ParseTensorType("bf16[4]"));
+  for (const std::string_view name : {"cast", "anew", "both", "widened", "unread"}) {
+    builder.AddParameter(name, *ParseTensorType(name == "widened" ? "bf16[4]" : "f32[4]"));
+  }
+  builder.AddOp(kRefetchOp, "again", {"anew"}, {"again_out"});
+  for (const std::string_view name : {"cast", "anew", "again_out", "both", "widened"}) {
+    const std::string reads(name);
+    builder.AddOp("Cast", "narrow_" + reads, {reads}, {"of_" + reads});
+  }
+  builder.AddOp("Relu", "reads", {"both"}, {"read"});
+  Graph graph = *builder.Build("masters.json");
+  const NameIndex names(graph);
+  for (const std::string_view name : {"of_cast", "of_anew", "of_again_out", "of_both"}) {
+    graph.tensor(names.tensor(name)).type = {DType::kBF16, {4}};
+  }
+  graph.tensor(names.tensor("again_out")).type = {DType::kF32, {4}};
+  graph.tensor(names.tensor("of_widened")).type = {DType::kF32, {4}};
+  const UseTable uses = BuildUses(graph);
+  const auto is_master = [&](std::string_view name) { return IsMaster(graph, uses, names.tensor(name)); };
+  EXPECT_TRUE(is_master("cast"));
+  EXPECT_TRUE(is_master("anew"));
+  EXPECT_FALSE(is_master("both"));
+  EXPECT_FALSE(is_master("widened"));
+  EXPECT_FALSE(is_master("unread"));
 }
 
 }  // namespace
