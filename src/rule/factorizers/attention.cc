@@ -84,10 +84,8 @@ void PutLogSumExp(FactorizerContext& context, const AttentionSizes& sizes, const
 Status FactorizeAttention(FactorizerContext& context) {
   const AttentionOperands at(context);
   SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadSizes(context, at));
-  const bool windowed = context.Int("left_window_size", -1) >= 0 || context.Int("right_window_size", -1) >= 0;
-  const AttentionSight sight = context.Int("is_causal") != 0 ? AttentionSight::kCausal
-                               : windowed                    ? AttentionSight::kWindow
-                                                             : AttentionSight::kAll;
+  const int64_t right = context.Int("is_causal") != 0 ? 0 : context.Int("right_window_size", -1);
+  const AttentionSight sight = {.left = context.Int("left_window_size", -1), .right = right};
   const AttentionFactors f = AddAttentionFactors(context, sizes, sight);
   const bool packed = context.rank(at.q) == 3;
   for (size_t i : {at.q, at.k, at.v}) SetOperandDim(context, i, 0, {f.b});

@@ -27,7 +27,12 @@ struct AttentionFactors {
 };
 
 // What a query sees: all keys, those of a window, for which the kernel needs its position, or none behind itself.
-enum class AttentionSight : uint8_t { kAll, kWindow, kCausal };
+// What a query sees: keys from `left` before it to `right` behind it; below 0: all there are.
+struct AttentionSight {
+  int64_t left = -1, right = -1;
+  bool all() const { return left < 0 && right < 0; }
+};
+constexpr AttentionSight kCausalSight = {.left = -1, .right = 0};
 
 // Adds the factors b, h, g, s, d (whole) and e, and the flops. Caches and scores that lack g, s or e are computed
 // whole.
@@ -42,9 +47,9 @@ void PutCache(FactorizerContext& context, size_t operand, const AttentionFactors
 void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes, const AttentionFactors& f,
                     bool values);
 
-// Scores and weighted sums, each a product of matrices. Causal: of what is seen, as kernels leave out blocks of which
-// nothing is; query i sees the past and i + 1 keys.
-double AttentionFlops(const AttentionSizes& sizes, bool causal);
+// Scores and weighted sums, each a product of matrices, of what is seen, as kernels leave out blocks of which nothing
+// is.
+double AttentionFlops(const AttentionSizes& sizes, AttentionSight sight);
 
 // Splits a packed width into heads; an error when it does not divide.
 Result<int64_t> HeadSize(FactorizerContext& context, size_t operand, int64_t width, int64_t heads);

@@ -21,10 +21,10 @@ AttentionFactors AddAttentionFactors(FactorizerContext& context, const Attention
   f.d = map.AddFactor("d", sizes.head);
   f.e = map.AddFactor("e", sizes.value_head);
   map.factors[f.d].whole = true;
-  map.factors[f.s].aware = sight != AttentionSight::kAll;
+  map.factors[f.s].aware = !sight.all();
   for (FactorId lacking : {f.g, f.s, f.e}) ComputedWhole(context, lacking);
   map.notes.push_back("the softmax runs over all keys of a finished score, so keys and d stay whole");
-  context.out().flops = AttentionFlops(sizes, sight == AttentionSight::kCausal);
+  context.out().flops = AttentionFlops(sizes, sight);
   context.out().attention = {.head = static_cast<double>(sizes.head)};
   return f;
 }
@@ -66,12 +66,20 @@ void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSi
   SetResultDim(context, result, 3, {values ? f.e : f.d});
 }
 
-double AttentionFlops(const AttentionSizes& sizes, bool causal) {
+double AttentionFlops(const AttentionSizes& sizes, AttentionSight sight) {
   const auto queries = static_cast<double>(sizes.queries), total = static_cast<double>(sizes.total);
-  const double seen =
-      causal ? static_cast<double>(sizes.total - sizes.keys) + (queries + 1) / 2 : total;  // on the mean
-  return 2.0 * static_cast<double>(sizes.batch) * static_cast<double>(sizes.query_heads()) * queries *
-         std::min(seen, total) * (static_cast<double>(sizes.head) + static_cast<double>(sizes.value_head));
+  const auto past = static_cast<double>(sizes.total - sizes.keys);
+  // A last query does not see `most` keys, the one next to it one fewer, and so on through all queries.
+  const auto unseen = [&](double most) {
+    const double least = std::max(0.0, most - queries);
+    most = std::max(0.0, most);
+    return (most * (most + 1) - least * (least + 1)) / 2;
+  };
+  double seen = queries * total;
+  if (sight.right >= 0) seen -= unseen(total - 1 - past - static_cast<double>(sight.right));
+  if (sight.left >= 0) seen -= unseen(past + queries - 1 - static_cast<double>(sight.left));
+  return 2.0 * static_cast<double>(sizes.batch) * static_cast<double>(sizes.query_heads()) * std::max(seen, 0.0) *
+         (static_cast<double>(sizes.head) + static_cast<double>(sizes.value_head));
 }
 
 Result<int64_t> HeadSize(FactorizerContext& context, size_t operand, int64_t width, int64_t heads) {

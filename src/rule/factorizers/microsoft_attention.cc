@@ -111,8 +111,8 @@ Status FactorizeMultiHeadAttention(FactorizerContext& context) {
   const MultiHeadOperands at(context);
   SBP_RETURN_IF_ERROR(CheckKeyRanks(context, at));
   SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadMultiHead(context, at));
-  const AttentionFactors f = AddAttentionFactors(
-      context, sizes, context.Int("unidirectional") != 0 ? AttentionSight::kCausal : AttentionSight::kAll);
+  const AttentionFactors f =
+      AddAttentionFactors(context, sizes, context.Int("unidirectional") != 0 ? kCausalSight : AttentionSight{});
   FactorMap& map = context.map();
   SetOperandDim(context, at.query, 0, {f.b});
   SetOperandDim(context, at.query, 1, {f.s});
@@ -169,7 +169,7 @@ Status FactorizeFusedAttention(FactorizerContext& context) {
 
   const double projection =
       2.0 * static_cast<double>(columns) * static_cast<double>(context.type(input).num_elements());
-  const AttentionFactors f = AddAttentionFactors(context, sizes, AttentionSight::kAll);
+  const AttentionFactors f = AddAttentionFactors(context, sizes, AttentionSight{});
   context.out().flops += projection;
   FactorMap& map = context.map();
   map.factors[f.s].whole = true;  // each position is a query and a key
@@ -251,7 +251,7 @@ void PutCacheScale(FactorizerContext& context, size_t operand, const AttentionFa
 Status FactorizeGroupQueryAttention(FactorizerContext& context) {
   const GroupQueryOperands at(context);
   SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadGroupQuery(context, at));
-  const AttentionFactors f = AddAttentionFactors(context, sizes, AttentionSight::kCausal);
+  const AttentionFactors f = AddAttentionFactors(context, sizes, kCausalSight);
   FactorMap& map = context.map();
   map.factors[f.e].whole = true;  // the cache's values have the keys' size and are written in the same way
   SetOperandDim(context, at.query, 0, {f.b});

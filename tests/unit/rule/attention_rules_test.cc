@@ -110,6 +110,36 @@ TEST(AttentionRules, CausalFlopsAreOfWhatIsSeen) {
   EXPECT_EQ(FlopsOf("sbp::FlashAttentionGrad", backward, {{"is_causal", int64_t{1}}}), 2 * 36 * 5 * 4);
 }
 
+// Pairs counted one by one, of 6 queries behind a cache of 3 keys.
+TEST(AttentionRules, FlopsAreOfWhatWindowsShow) {
+  constexpr int64_t kQueries = 6, kPast = 3, kKeys = kQueries + kPast;
+  const std::vector<std::string> cached = {"f32[1,1,6,4]", "f32[1,1,6,4]", "f32[1,1,6,4]", "",
+                                           "f32[1,1,3,4]", "f32[1,1,3,4]"};
+  const std::vector<std::string> flash = {"f32[1,1,1,6,4]", "f32[1,1,9,4]", "f32[1,1,9,4]"};
+  const std::vector<std::string> backward = {"f32[1,1,1,6,4]", "f32[1,1,9,4]", "f32[1,1,9,4]",  "", "",
+                                             "f32[1,1,1,6,4]", "f32[1,1,1,6]", "f32[1,1,1,6,4]"};
+  for (const int64_t causal : {0, 1}) {
+    for (int64_t left = -1; left <= kKeys; ++left) {
+      for (int64_t right = -1; right <= kKeys; ++right) {
+        double seen = 0;
+        for (int64_t query = kPast; query < kKeys; ++query) {
+          for (int64_t key = 0; key < kKeys; ++key) {
+            const bool hidden = (causal != 0 && key > query) || (right >= 0 && key > query + right) ||
+                                (left >= 0 && key < query - left);
+            seen += hidden ? 0 : 1;
+          }
+        }
+        std::vector<std::pair<std::string, AttributeValue>> attributes = {
+            {"is_causal", causal}, {"left_window_size", left}, {"right_window_size", right}};
+        EXPECT_EQ(FlopsOf("Attention", cached, attributes), 2 * seen * 8) << causal << " " << left << " " << right;
+        attributes.emplace_back("past", kPast);
+        EXPECT_EQ(FlopsOf("sbp::FlashAttention", flash, attributes), 2 * seen * 8) << left << " " << right;
+        EXPECT_EQ(FlopsOf("sbp::FlashAttentionGrad", backward, attributes), 2 * seen * 20) << left << " " << right;
+      }
+    }
+  }
+}
+
 TEST(AttentionRules, Rotary) {
   ExpectAll({
       {"RotaryEmbedding",
