@@ -77,12 +77,12 @@ Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vecto
   return OkStatus();
 }
 
-Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest& request,
+Result<std::vector<TensorId>> FindTargets(const Graph& graph, const RuleSet& rules, const GradRequest& request,
                                           std::vector<std::string>& constants) {
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt", request.wrt, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--freeze", request.freeze, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt-inputs", request.wrt_inputs, TensorRole::kInput));
-  const std::vector<bool> trainable = request.trains() ? FindTrainable(graph) : std::vector<bool>();
+  const std::vector<bool> trainable = request.trains() ? FindTrainable(graph, rules) : std::vector<bool>();
   const bool tells_constants = TellsConstants(graph);
   const std::vector<bool> buffers = FindBuffers(graph);
   std::vector<TensorId> targets;
@@ -180,7 +180,7 @@ struct Forward {
 
 Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest& request, GradGraph& out) {
   Forward forward{.graph = std::move(graph)};
-  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> wanted, FindTargets(forward.graph, request, out.constants));
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> wanted, FindTargets(forward.graph, rules, request, out.constants));
   for (const TensorId id : wanted) forward.targets.push_back(forward.graph.tensor(id).name);
   if (!request.compute.empty()) {
     SBP_ASSIGN_OR_RETURN(const DType type, ParseComputeType(request.compute));
@@ -222,10 +222,10 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
 
 // What the backward pass may read anew: weights that are matrices, trained or not, or what is computed with in their
 // place.
-std::vector<TensorId> RefetchedTensors(const Graph& graph) {
+std::vector<TensorId> RefetchedTensors(const Graph& graph, const RuleSet& rules) {
   std::unordered_set<TensorId> parameters;
   std::vector<TensorId> tensors;
-  const std::vector<bool> trainable = FindTrainable(graph);
+  const std::vector<bool> trainable = FindTrainable(graph, rules);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     if (!trainable[t] || graph.tensors[t].type.rank() < 2) continue;
     parameters.insert(TensorId(t));
@@ -294,7 +294,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   }
   Appender& last = anew ? *anew : appender;
   const auto place = out.remat.ops > 0 || !request.trains() ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
-  if (!request.hvp) SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph), place, last));
+  if (!request.hvp) SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, rules), place, last));
   if (request.trains()) {
     SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, last));
   } else {

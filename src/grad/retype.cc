@@ -94,7 +94,7 @@ Result<Graph> RetypeModel(Graph graph, const std::string& type, const RuleSet& r
   const auto of_flag = [](const Status& status) { return status.WithContext("--dtype"); };
   const Result<DType> compute = ParseComputeType(type);
   if (!compute.ok()) return BadInput(StrCat("--dtype: expected bf16, f16 or fp8, not ", Quote(type)));
-  const std::vector<bool> trainable = FindTrainable(graph);
+  const std::vector<bool> trainable = FindTrainable(graph, rules);
   std::vector<std::string> weights;
   size_t num_computed = 0;  // weights that are of the type already
   for (size_t t = 0; t < trainable.size(); ++t) {

@@ -48,6 +48,14 @@ bool IsPositions(const Tensor& tensor) {
   return true;
 }
 
+// One that torch's dynamo exporter made of a constant of the program.
+bool IsUnnamedNumber(const Tensor& tensor) {
+  constexpr std::string_view kUnnamed = "val_";
+  const std::string& name = tensor.name;
+  return tensor.type.num_elements() == 1 && name.starts_with(kUnnamed) && name.size() > kUnnamed.size() &&
+         std::all_of(name.begin() + kUnnamed.size(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 // Positions and other numbers that are only ever read together, by ops of nothing else: a model would have folded
 // weights that meet no data.
 std::vector<bool> FindPositions(const Graph& graph) {
@@ -121,16 +129,20 @@ std::vector<bool> FindAngles(const Graph& graph) {
 
 }  // namespace
 
-std::vector<bool> FindTrainable(const Graph& graph) {
+std::vector<bool> FindTrainable(const Graph& graph, const RuleSet& rules) {
   const std::vector<bool> angles = FindAngles(graph), positions = FindPositions(graph);
   const std::vector<bool> buffers = FindBuffers(graph);
   std::vector<bool> trainable(graph.tensors.size(), false);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     trainable[t] = !buffers[t] && tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) &&
-                   tensor.type.rank() > 0 && !angles[t] && !positions[t] && !IsMask(tensor);
+                   tensor.type.rank() > 0 && !angles[t] && !positions[t] && !IsMask(tensor) && !IsUnnamedNumber(tensor);
   }
   for (const Op& op : graph.ops) {
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const bool is_known = op.inputs[i].valid() && graph.tensor(op.inputs[i]).literal != nullptr;
+      if (is_known && rules.ValueDecidesForm(graph.type_of(op), i)) trainable[op.inputs[i].index()] = false;
+    }
     if (graph.type_of(op) != "BatchNormalization") continue;
     for (size_t i = 3; i < op.inputs.size() && i < 5; ++i) {  // mean, variance
       if (op.inputs[i].valid()) trainable[op.inputs[i].index()] = false;

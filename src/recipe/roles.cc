@@ -238,13 +238,13 @@ class TensorWalk {
   std::unordered_set<uint64_t> free_uses_;  // UseKey
 };
 
-void FindParameters(const Graph& graph, Roles& roles) {
+void FindParameters(const Graph& graph, const RuleSet& rules, Roles& roles) {
   std::vector<bool> updated(graph.tensors.size(), false);
   bool any = false;
   for (const Tie& tie : graph.ties) {
     if (graph.tensor(tie.input).role == TensorRole::kParameter) any = updated[tie.input.index()] = true;
   }
-  if (!any) updated = FindTrainable(graph);
+  if (!any) updated = FindTrainable(graph, rules);
   for (size_t t = 0; t < updated.size(); ++t) {
     if (updated[t]) roles.parameters.push_back({.id = TensorId(t)});
   }
@@ -269,7 +269,7 @@ void FindData(const Graph& graph, Roles& roles) {
 
 Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks) {
   Roles roles;
-  FindParameters(graph, roles);
+  FindParameters(graph, rules, roles);
   FindData(graph, roles);
   AddFamilies(graph, roles);
   const std::unordered_map<TensorId, size_t> copies = FindCopies(graph, roles.parameters);

@@ -296,6 +296,15 @@ TEST(Grad, AttentionWithScoresOrMaskDifferentiated) {
   EXPECT_THAT(Ops(of_mask.graph, {"sbp::FlashAttentionGrad"}), ElementsAre());
 }
 
+std::vector<std::string> TrainedIn(const Graph& graph) {
+  const std::vector<bool> trainable = FindTrainable(graph, Rules());
+  std::vector<std::string> names;
+  for (size_t t = 0; t < trainable.size(); ++t) {
+    if (trainable[t]) names.push_back(graph.tensors[t].name);
+  }
+  return names;
+}
+
 // y = x w + slopes * keys, as ALiBi adds; `last`: the last of the keys.
 std::vector<std::string> TrainedOf(double last) {
   GraphBuilder builder("alibi");
@@ -314,17 +323,33 @@ std::vector<std::string> TrainedOf(double last) {
   builder.AddOp("Add", "sum", {"p", "bias"}, {"y"});
   builder.AddOutput("y");
   const Graph graph = builder.Build("alibi").value();
-  const std::vector<bool> trainable = FindTrainable(graph);
-  std::vector<std::string> names;
-  for (size_t t = 0; t < trainable.size(); ++t) {
-    if (trainable[t]) names.push_back(graph.tensors[t].name);
-  }
-  return names;
+  return TrainedIn(graph);
 }
 
 TEST(Trainable, PositionsAndWhatIsReadWithThemAreNotTrained) {
   EXPECT_THAT(TrainedOf(0), ElementsAre("w"));
   EXPECT_THAT(TrainedOf(0.5), ::testing::UnorderedElementsAre("w", "slopes", "keys"));  // unequal steps: a weight
+}
+
+TEST(Trainable, NumbersThatDecideSizesAndThoseWithoutANameAreNotTrained) {
+  GraphBuilder builder("upsample");
+  builder.AddInput("x", TypeOf("f32[1,4,2,2]"));
+  const auto numbers = [&](const char* name, const char* type, std::vector<double> values) {
+    Literal literal{.type = TypeOf(type)};
+    literal.floats = std::move(values);
+    builder.AddParameter(name, literal.type, std::make_shared<const Literal>(literal));
+  };
+  numbers("scales", "f32[4]", {1, 1, 2, 2});
+  numbers("val_82", "f32[1]", {0.35});
+  numbers("gate", "f32[1]", {0.35});
+  numbers("val_4", "f32[2]", {1, 2});
+  builder.AddOp("Resize", "up", {"x", "", "scales"}, {"u"});
+  builder.AddOp("Mul", "scaled", {"u", "val_82"}, {"v"});
+  builder.AddOp("Mul", "gated", {"v", "gate"}, {"w"});
+  builder.AddOp("Mul", "columns", {"w", "val_4"}, {"y"});
+  for (const char* name : {"u", "v", "w", "y"}) builder.DescribeTensor(name, TypeOf("f32[1,4,4,4]"));
+  builder.AddOutput("y");
+  EXPECT_THAT(TrainedIn(builder.Build("upsample").value()), ::testing::UnorderedElementsAre("gate", "val_4"));
 }
 
 }  // namespace
