@@ -23,8 +23,10 @@ namespace {
 
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
-constexpr size_t kMostMerged = 64;                 // ops of a kernel that is made of two, as TorchInductor bounds it
-constexpr size_t kMostJoined = 8;                  // parts that TorchInductor joins in the kernel of who reads them
+constexpr size_t kMostMerged = 64;  // ops of a kernel that is made of two, as TorchInductor bounds it
+constexpr size_t kMostJoined = 8;   // parts that TorchInductor joins in the kernel of who reads them
+constexpr size_t kMostReadAnew = 4,
+                 kMostMadeAnew = 30;               // operands and ops of what TorchInductor makes where it is read
 constexpr int64_t kSmallPart = 1 << 10;            // of a kernel's numbers: reading so few is no reason for another one
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
@@ -55,6 +57,7 @@ class Fuser {
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) Place(op);
     JoinAttention(drafts_);
     for (size_t t = 0; t < graph_.tensors.size(); ++t) JoinReaders(TensorId(t));
+    for (uint32_t op = 0; op < graph_.ops.size(); ++op) JoinMakers(op);
     Number();
     FindInside();
     Describe();
@@ -170,6 +173,76 @@ class Fuser {
     }
   }
 
+  bool ReducesColumns(uint32_t op) const {
+    const OpTraits& traits = drafts_.traits(op);
+    return seen_[op] && traits.kind == Kind::kLight && traits.reduces && traits.rows < 0;
+  }
+
+  // A reduction of other dimensions than the last (a bias' gradient) becomes one kernel with the element-wise ops that
+  // make what it reads, beside others of as many columns, if they wait for none of its results.
+  void JoinMakers(uint32_t op) {
+    if (!ReducesColumns(op) || drafts_.group(op) < 0 || drafts_.at(drafts_.group(op)).ops.size() > 1) return;
+    const int32_t own = drafts_.group(op), group = GroupOfOperand(op, LargestFirst(op).front());
+    if (group < 0 || group == own || drafts_.at(group).kind != GroupKind::kLight) return;
+    const GroupDraft& draft = drafts_.at(group);
+    const TensorId result = graph_.ops[op].outputs[0];
+    const int64_t columns = result.valid() ? drafts_.count(result) : 0;
+    const auto [entry, is_first] = columns_.try_emplace(group, columns);
+    const bool fits = is_first ? draft.rows == 0 : entry->second == columns;
+    const bool waits = std::ranges::any_of(graph_.ops[op].outputs, [&](TensorId made) {
+      if (!made.valid()) return false;
+      const auto [begin, end] = drafts_.uses().of(made);
+      return std::any_of(begin, end, [&](const Use& use) { return drafts_.group(use.op.value) == group; });
+    });
+    if (fits && !waits && draft.space == drafts_.SpaceOf(op) && draft.ops.size() < kMostMerged &&
+        drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
+        !drafts_.ReentersBoth(group, own)) {
+      drafts_.Merge(group, own);
+    } else if (is_first) {
+      columns_.erase(entry);
+    }
+  }
+
+  // Is it in memory whoever makes it anew?
+  bool IsWrittenAnyway(TensorId tensor) const {
+    if (drafts_.is_kept(tensor)) return true;
+    const auto [begin, end] = drafts_.uses().of(tensor);
+    return std::any_of(begin, end, [&](const Use& use) {
+      return drafts_.traits(use.op.value).kind != Kind::kLight && !Shares(graph_.tensor(tensor).producer, use.op);
+    });
+  }
+
+  // A light op elsewhere makes anew what it reads, where that takes element-wise ops of a light kernel and few
+  // operands: who made it first need not write it for that. What is read instead counts as much as what is not.
+  // TorchInductor inlines so unless more is read (realize_reads_threshold) or computed.
+  bool MakesAnew(OpId producer, OpId reader) const {
+    if (!seen_[reader.value] || drafts_.traits(reader.value).kind != Kind::kLight) return false;
+    const int32_t group = fusion_.groups.of_op[producer.index()];
+    if (group < 0 || fusion_.groups.groups[group].kind != GroupKind::kLight) return false;
+    if (drafts_.runs(producer.value) != drafts_.runs(reader.value) ||
+        drafts_.phase(producer.value) != drafts_.phase(reader.value))
+      return false;
+    const int64_t small = drafts_.SpaceOf(producer.value) / kSmallPart;
+    std::vector<uint32_t> made = {producer.value};
+    std::vector<TensorId> read;
+    for (size_t next = 0; next < made.size(); ++next) {
+      const OpTraits& traits = drafts_.traits(made[next]);
+      if (traits.reduces || traits.kind > Kind::kLight) return false;
+      for (const TensorId operand : graph_.ops[made[next]].inputs) {
+        if (!operand.valid() || drafts_.count(operand) <= small) continue;
+        const OpId made_by = graph_.tensor(operand).producer;
+        const bool is_inside = made_by.valid() && fusion_.groups.of_op[made_by.index()] == group;
+        if (!is_inside || IsWrittenAnyway(operand)) {
+          if (std::ranges::find(read, operand) == read.end()) read.push_back(operand);
+        } else if (std::ranges::find(made, made_by.value) == made.end()) {
+          made.push_back(made_by.value);
+        }
+      }
+      if (read.size() > kMostReadAnew || made.size() > kMostMadeAnew) return false;
+    }
+    return true;
+  }
+
   // Does the group write, number by number, nothing but what the other reads, where one of them joins parts? A join is
   // made where it is read, and parts are made where they are joined (halves of a rotary embedding).
   bool IsInlined(int32_t group, int32_t reader) {
@@ -248,6 +321,7 @@ class Fuser {
         if (!result.valid() || drafts_.is_kept(result)) continue;
         const auto [begin, end] = drafts_.uses().of(result);
         inside[result.index()] = begin != end && std::all_of(begin, end, [&](const Use& use) {
+                                   if (MakesAnew(OpId(o), use.op)) return true;
                                    if (!Shares(OpId(o), use.op)) return false;
                                    const std::vector<TensorId>& next = graph_.op(use.op).outputs;
                                    return !drafts_.is_free(use.op.value) || std::ranges::all_of(next, [&](TensorId t) {
@@ -378,7 +452,8 @@ class Fuser {
   GroupDrafts drafts_;
   std::vector<bool> seen_;
   bool epilogue_;
-  std::vector<int32_t> forward_;  // per group
+  std::vector<int32_t> forward_;                  // per group
+  std::unordered_map<int32_t, int64_t> columns_;  // of groups that reduce columns: how many
   std::unordered_map<int32_t, bool> reads_mask_;
   std::vector<uint32_t> part_;  // per op: one that is joined to it, or itself
   Fusion fusion_;
