@@ -129,7 +129,9 @@ class Lowering {
     const bool wide = is_wide_[graph_.op(id).type] || has_body;
     // A Cast says itself what it gives.
     const DType wanted = wide ? DType::kF32 : type_;
-    for (size_t i = 0; i < inputs.size() && type != "Cast"; ++i) {
+    // What a batch is normalised by stays wide.
+    const size_t num_cast = type == "Cast" ? 0 : type == "BatchNormalization" ? 1 : inputs.size();
+    for (size_t i = 0; i < num_cast; ++i) {
       if (!inputs[i].valid()) continue;
       SBP_ASSIGN_OR_RETURN(const TensorId cast, CastTo(inputs[i], wanted, scope));
       graph_.op(id).inputs[i] = cast;

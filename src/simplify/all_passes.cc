@@ -20,6 +20,7 @@ struct PassRow {
 const std::vector<PassRow>& AllRows() {
   static const std::vector<PassRow> kRows = {
       {{"stopped gradients", simplify::StoppedGradients, true}, {"sbp::StopGradient"}},
+      {{"casts like", simplify::CastsLike, true}, {"CastLike"}},
       {{"causal masks", simplify::CausalMasks, true}, {}},
       {{"batched products", simplify::BatchedProducts, true}, {"Reshape"}},
       {{"spelled attention", simplify::SpelledAttention, true}, {"Softmax"}},

@@ -31,6 +31,7 @@ void Simplify(Graph& graph, const std::vector<bool>& computed = {}, bool before_
 namespace simplify {
 bool BatchedProducts(Graph& graph, const std::vector<bool>& computed);       // batched_products.cc
 bool BiasedProducts(Graph& graph, const std::vector<bool>& computed);        // biased_products.cc
+bool CastsLike(Graph& graph, const std::vector<bool>& computed);             // casts_like.cc
 bool CausalMasks(Graph& graph, const std::vector<bool>& computed);           // causal_masks.cc
 bool EinsumAttention(Graph& graph, const std::vector<bool>& computed);       // einsum_attention.cc
 bool GroupExperts(Graph& graph, const std::vector<bool>& computed);          // group_experts.cc
