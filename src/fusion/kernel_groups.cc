@@ -56,7 +56,7 @@ class Fuser {
     if (graph_.ops.empty()) return {};  // all folded: nothing runs, and plan files hold no groups
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) Place(op);
     JoinAttention(drafts_);
-    for (size_t t = 0; t < graph_.tensors.size(); ++t) JoinReaders(TensorId(t));
+    JoinAllReaders();
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) JoinMakers(op);
     Number();
     FindInside();
@@ -154,6 +154,20 @@ class Fuser {
       return false;
     return (ReadsOnlyAs(group, other) || ReadsOnlyAs(other, group) || IsInlined(other, group)) &&
            !drafts_.ReentersBoth(group, other);
+  }
+
+  // Tensors as they are read first: they have other numbers in a plan's file.
+  void JoinAllReaders() {
+    std::vector<bool> done(graph_.tensors.size(), false);
+    for (const Op& op : graph_.ops) {
+      for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
+        for (const TensorId tensor : *list) {
+          if (!tensor.valid() || done[tensor.index()]) continue;
+          done[tensor.index()] = true;
+          JoinReaders(tensor);
+        }
+      }
+    }
   }
 
   // Light groups that read the tensor, if it is large, become one on the same terms, though neither reads what the
