@@ -226,17 +226,20 @@ class Fuser {
     });
   }
 
-  // A light op elsewhere makes anew what it reads, where that takes element-wise ops of a light kernel and few
-  // operands: who made it first need not write it for that. What is read instead counts as much as what is not.
-  // TorchInductor inlines so unless more is read (realize_reads_threshold) or computed.
-  bool MakesAnew(OpId producer, OpId reader) const {
+  // A light op elsewhere makes anew what it reads, where that takes element-wise ops of a light kernel and operands of
+  // no more bytes: who made it first need not write it for that. What is read instead counts as much as what is not.
+  // TorchInductor inlines so, and where up to so many operands are more bytes (realize_reads_threshold), which saves
+  // little.
+  bool MakesAnew(TensorId tensor, OpId reader) const {
+    const OpId producer = graph_.tensor(tensor).producer;
     if (!seen_[reader.value] || drafts_.traits(reader.value).kind != Kind::kLight) return false;
     const int32_t group = fusion_.groups.of_op[producer.index()];
     if (group < 0 || fusion_.groups.groups[group].kind != GroupKind::kLight) return false;
     if (drafts_.runs(producer.value) != drafts_.runs(reader.value) ||
         drafts_.phase(producer.value) != drafts_.phase(reader.value))
       return false;
-    const int64_t small = drafts_.SpaceOf(producer.value) / kSmallPart;
+    const int64_t small = drafts_.count(tensor) / kSmallPart;
+    int64_t bytes_left = graph_.tensor(tensor).type.num_bytes();
     std::vector<uint32_t> made = {producer.value};
     std::vector<TensorId> read;
     for (size_t next = 0; next < made.size(); ++next) {
@@ -247,12 +250,14 @@ class Fuser {
         const OpId made_by = graph_.tensor(operand).producer;
         const bool is_inside = made_by.valid() && fusion_.groups.of_op[made_by.index()] == group;
         if (!is_inside || IsWrittenAnyway(operand)) {
-          if (std::ranges::find(read, operand) == read.end()) read.push_back(operand);
+          if (std::ranges::find(read, operand) != read.end()) continue;
+          read.push_back(operand);
+          bytes_left -= graph_.tensor(operand).type.num_bytes();
         } else if (std::ranges::find(made, made_by.value) == made.end()) {
           made.push_back(made_by.value);
         }
       }
-      if (read.size() > kMostReadAnew || made.size() > kMostMadeAnew) return false;
+      if (bytes_left < 0 || read.size() > kMostReadAnew || made.size() > kMostMadeAnew) return false;
     }
     return true;
   }
@@ -335,8 +340,7 @@ class Fuser {
         if (!result.valid() || drafts_.is_kept(result)) continue;
         const auto [begin, end] = drafts_.uses().of(result);
         inside[result.index()] = begin != end && std::all_of(begin, end, [&](const Use& use) {
-                                   if (MakesAnew(OpId(o), use.op)) return true;
-                                   if (!Shares(OpId(o), use.op)) return false;
+                                   if (!Shares(OpId(o), use.op)) return MakesAnew(result, use.op);
                                    const std::vector<TensorId>& next = graph_.op(use.op).outputs;
                                    return !drafts_.is_free(use.op.value) || std::ranges::all_of(next, [&](TensorId t) {
                                      return !t.valid() || inside[t.index()];

@@ -10,9 +10,10 @@
 // Light groups of other operands that it reads then become one with that group, on the same terms, where one of both
 // reads nothing but what the other does: that they began apart is an accident of spelling. So do, at the end, light
 // groups that read one large tensor. Reductions of other dimensions than the last, as of gradients of biases, become
-// one kernel with the element-wise ops of which they read, or else make anew what these make, so that it need not be
-// written. Views run no kernel, and neither do moves (transposes, broadcasts, slices) that
-// only light ops or contractions read, or that follow a contraction: both address their operands as they lie.
+// one kernel with the element-wise ops of which they read. What takes no more bytes to make than to read is made anew
+// by light kernels that read it, and not written for them. Views run no kernel, and neither do moves (transposes,
+// broadcasts, slices) that only light ops or contractions read, or that follow a contraction: both address their
+// operands as they lie.
 #pragma once
 
 #include <cstdint>

@@ -155,7 +155,7 @@ TEST(KernelGroups, CastsAndWhatColumnsAreReducedOfAreMadeAnew) {
   const Graph graph = Lines()
                           .Input("x", {8, 16})
                           .Ints("first", {0})
-                          .Op("Cast", {"x"}, "a", {{"to", static_cast<int64_t>(DType::kF16)}})
+                          .Op("Cast", {"x"}, "a", {{"to", static_cast<int64_t>(DType::kF64)}})
                           .Op("ReduceMean", {"a", "first"}, "mean")
                           .Op("Sub", {"a", "mean"}, "y")
                           .Make({"y"});
