@@ -75,6 +75,13 @@ class Systems(unittest.TestCase):
         self.assertEqual(made["device"]["ceilings"], dict.fromkeys(["bf16", "f16"], {"value": 0.5, "source": "x"}))
         self.assertEqual(made["num_nodes"], 3)
 
+    def test_changes_that_several_systems_have(self):
+        base = json.dumps({"device": {"attention": [1]}})
+        system = {"changes": {"device.attention": {"named": "kernel", "source": "x"}}}
+        made = truth.cluster_document(base, system, 1, {"kernel": [{"head": 64}]})
+        self.assertEqual(made["device"]["attention"], [{"head": 64}])
+        self.assertIn("FlashAttention-2", TABLES["named"])
+
 
 class Fit(unittest.TestCase):
     def system(self, *selectors):

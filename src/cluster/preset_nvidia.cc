@@ -23,8 +23,6 @@ constexpr const char* kFittedHopper =
 constexpr const char* kFittedAmpere =
     "fitted: llm-foundry's MPT-3b, 8 A100 of 80 GB, sequences of 2048 (scripts/truth-published --fit)";
 // Of what a causal mask leaves, forward, heads of 128, 16k positions.
-constexpr const char* kAttentionHopper =
-    "FlashAttention-2 on H100 (arXiv 2407.08608, figure 5: 335 TFLOP/s, causal, heads of 128)";
 constexpr const char* kAttentionAmpere =
     "FlashAttention-2 (arXiv 2307.08691), figure 4: 189 TFLOP/s of both passes on A100, forward by the speeds of "
     "passes";
@@ -38,18 +36,8 @@ struct AttentionRow {
   double speed;
   const char* source;
 };
-constexpr const char* kFlash2 =
-    "FlashAttention-2 on H100 (arXiv 2407.08608, figures 5 and 6), 16k positions; heads of 64 backward: 2k";
 constexpr const char* kFlash2Masked =
     "FlashAttention-2 takes no mask: as measured on H200 with PyTorch's attention of memory";
-constexpr AttentionRow kFlash2Rows[] = {
-    {64, false, false, 299.0 / 335, kFlash2},
-    {128, false, false, 1, kFlash2},
-    {64, false, true, 0.44, kFlash2Masked},
-    {128, false, true, 0.56, kFlash2Masked},
-    {64, true, false, 322.0 / 370 * 264 / 291, kFlash2},
-    {128, true, false, 322.0 / 370, kFlash2},
-};
 // Of heads of 64 on A100 no figure is at hand: as fast.
 constexpr AttentionRow kAmpereRows[] = {
     {128, false, false, 1, kAttentionAmpere},
@@ -207,8 +195,8 @@ Cluster HopperNode() {
                           {DType::kF8E4M3FN, {1979 * kTera, sheet}},
                           {DType::kF8E5M2, {1979 * kTera, sheet}},
                           {DType::kI8, {1979 * kTera, sheet}}};
-  cluster.device.contraction = TensorCores(132, 0.69, kFittedHopper);
-  SetAttention({0.34, kAttentionHopper}, kFlash2Rows, cluster.device);
+  cluster.device.contraction = TensorCores(132, 0.63, kFittedHopper);
+  SetAttention({0.52, kAttentionMeasured}, kProfiledRows, cluster.device);
   cluster.intra_node.bandwidth = {450e9, "AP; calculon: NVLink4, one direction"};
   cluster.intra_node.efficiency = {320.0 / 450.0, "NCCL tuning model: 320 GB/s bus bandwidth inside an H100 node (AP)"};
   cluster.inter_node.bandwidth = {50e9, "AP; calculon: NDR 400 Gb/s per GPU"};
@@ -220,8 +208,8 @@ Cluster HopperNode() {
 // they are priced by latency and bandwidth.
 Cluster BlackwellNode() {
   Cluster cluster = Node();
-  cluster.device.contraction = TensorCores(148, 0.69, "assumed as for H100");
-  SetAttention({0.34, "assumed as for H100"}, kFlash2Rows, cluster.device);
+  cluster.device.contraction = TensorCores(148, 0.63, "assumed as for H100");
+  SetAttention({0.52, "assumed as for H100"}, kProfiledRows, cluster.device);
   cluster.intra_node.bandwidth = {900e9, "NVLink5, one direction (AP)"};
   cluster.intra_node.efficiency = {640.0 / 900.0, "NCCL tuning model: 640 GB/s bus bandwidth inside a B200 node (AP)"};
   cluster.inter_node.bandwidth = {50e9, "NDR 400 Gb/s per GPU"};
@@ -253,7 +241,7 @@ Cluster Preset8xA100() {
                           {DType::kF32, {19.5 * kTera, sheet + ", vector units"}},
                           {DType::kF64, {19.5 * kTera, sheet + ", matrix units"}},
                           {DType::kI8, {624 * kTera, sheet}}};
-  cluster.device.contraction = TensorCores(108, 0.80, kFittedAmpere);
+  cluster.device.contraction = TensorCores(108, 0.76, kFittedAmpere);
   SetAttention({0.67, kAttentionAmpere}, kAmpereRows, cluster.device);
   cluster.intra_node.bandwidth = {300e9, "calculon a100_80g.json: NVLink3, one direction"};
   cluster.intra_node.efficiency = {0.65, "calculon: NVLink"};
@@ -278,9 +266,8 @@ Cluster Preset8xH200() {
   cluster.device.memory_bandwidth = {4800e9, "vendor's data sheet"};
   cluster.device.memory_efficiency = {0.87, "measured on H200: 1 GiB read and 1 GiB written in 0.513 ms"};
   cluster.device.launch_seconds = {5.3e-6, "measured on H200, CUDA 13.0: a kernel of 64 elements"};
-  cluster.device.contraction = TensorCores(132, 0.72, kFittedH200);
+  cluster.device.contraction = TensorCores(132, 0.70, kFittedH200);
   cluster.device.contraction.ceilings[DType::kF32] = {0.80, kMeasuredProduct};
-  SetAttention({0.52, kAttentionMeasured}, kProfiledRows, cluster.device);
   AddCurves(kHopperCurves, "; same links as H100", cluster);
   return cluster;
 }

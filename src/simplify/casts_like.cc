@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/simplified.h"
 #include "simplify/graph_edit.h"
 #include "simplify/simplify.h"
 
