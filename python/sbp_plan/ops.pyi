@@ -304,6 +304,12 @@ def center_crop_pad(input_data: RecordedTensor, shape: Any, *, axes: Sequence[in
 @overload
 def center_crop_pad(input_data: Any, shape: Any, *, axes: Sequence[int] | None = ...) -> Any: ...
 @overload
+def channel_sum(X: GlobalTensor, *, to: str) -> GlobalTensor: ...
+@overload
+def channel_sum(X: RecordedTensor, *, to: str) -> RecordedTensor: ...
+@overload
+def channel_sum(X: Any, *, to: str) -> Any: ...
+@overload
 def cholesky(x: GlobalTensor) -> GlobalTensor: ...
 @overload
 def cholesky(x: RecordedTensor) -> RecordedTensor: ...
@@ -1927,6 +1933,7 @@ sbp_cell_input = cell_input
 sbp_cell_output = cell_output
 sbp_cell_state = cell_state
 sbp_cell_turn = cell_turn
+sbp_channel_sum = channel_sum
 sbp_cholesky = cholesky
 sbp_digamma = digamma
 sbp_erf_inv = erf_inv
@@ -1958,6 +1965,12 @@ def sbp_sgd(x: GlobalTensor, g: Any, lr: Any, step: Any, scale: Any = ..., *, we
 def sbp_sgd(x: RecordedTensor, g: Any, lr: Any, step: Any, scale: Any = ..., *, weight_decay: float = ...) -> RecordedTensor: ...
 @overload
 def sbp_sgd(x: Any, g: Any, lr: Any, step: Any, scale: Any = ..., *, weight_decay: float = ...) -> Any: ...
+@overload
+def sbp_squares_about(X: GlobalTensor, center: Any) -> GlobalTensor: ...
+@overload
+def sbp_squares_about(X: RecordedTensor, center: Any) -> RecordedTensor: ...
+@overload
+def sbp_squares_about(X: Any, center: Any) -> Any: ...
 @overload
 def sbp_stop_gradient(x: GlobalTensor) -> GlobalTensor: ...
 @overload
@@ -2022,6 +2035,7 @@ space_to_depth = onnx_space_to_depth
 split = onnx_split
 split_to_sequence = onnx_split_to_sequence
 sqrt = onnx_sqrt
+squares_about = sbp_squares_about
 squeeze = onnx_squeeze
 stft = onnx_stft
 stop_gradient = sbp_stop_gradient

@@ -39,14 +39,16 @@ double Waves(const ContractionShape& shape, double tile, double units) {
 
 // The same of tiles as narrow as the shorter side of the output, as kernels for a few rows have them (GEMV, and those
 // for packed weights): what is but a row waits for memory, not for 127 rows of nothing. Elements reach the units at the
-// rate that keeps them busy with 16-bit numbers in whole tiles; slower units (f32) need them less often.
+// rate that would keep them at their peak with 16-bit numbers in whole tiles, whatever part of it products reach then;
+// slower units (f32) need them less often.
 double NarrowWaves(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
   const double tile = device.contraction.tile.value, units = device.contraction.units.value;
   const double rows = std::min(shape.m, shape.n), columns = std::max(shape.m, shape.n);
   if (rows >= tile) return 0;
   const double peak = FlopsFor(device, dtype).constant.value, half = FlopsFor(device, DType::kBF16).constant.value;
   const double reuse = rows * tile / (rows + tile);  // products an element of either factor, in one tile
-  const double speed = std::min(1.0, reuse / (tile / 2 * std::min(1.0, peak / half)));
+  const double needed = tile / 2 * std::min(1.0, peak / half) * CeilingOf(device.contraction, dtype);
+  const double speed = std::min(1.0, reuse / needed);
   const double tiles = shape.batch * std::ceil(columns / tile);
   double pieces = 1;  // along k: for whole tiles as deep as below
   if (tiles < units) pieces = std::min(std::floor(units / tiles), std::max(1.0, std::floor(shape.k / (8 * reuse))));

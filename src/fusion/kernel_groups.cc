@@ -58,6 +58,7 @@ class Fuser {
     JoinAttention(drafts_);
     JoinAllReaders();
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) JoinMakers(op);
+    for (uint32_t op = 0; op < graph_.ops.size(); ++op) JoinReader(op);
     Number();
     FindInside();
     Describe();
@@ -215,6 +216,38 @@ class Fuser {
     } else if (is_first) {
       columns_.erase(entry);
     }
+  }
+
+  // An element-wise op alone that reads no more bytes than it makes, as a cast of narrow numbers, is made where it is
+  // read: it belongs to the first kernel that reads it, and others make it anew.
+  void JoinReader(uint32_t op) {
+    const OpTraits& traits = drafts_.traits(op);
+    const int32_t own = drafts_.group(op);
+    const std::vector<TensorId>& results = graph_.ops[op].outputs;
+    if (!seen_[op] || traits.kind != Kind::kLight || traits.reduces || traits.joins || own < 0) return;
+    if (drafts_.at(own).ops.size() > 1 || results.size() != 1 || !results[0].valid() || drafts_.is_kept(results[0]))
+      return;
+    const auto [begin, end] = drafts_.uses().of(results[0]);
+    const auto reads_light = [&](const Use& use) {
+      return seen_[use.op.value] && drafts_.traits(use.op.value).kind == Kind::kLight;
+    };
+    if (begin == end || !std::all_of(begin, end, reads_light) || ReadsMoreThanItMakes(op)) return;
+    const int32_t group = drafts_.group(begin->op.value);
+    if (group < 0 || group == own || drafts_.at(group).kind != GroupKind::kLight) return;
+    const GroupDraft& draft = drafts_.at(group);
+    if (draft.ops.size() < kMostMerged && draft.space == drafts_.SpaceOf(op) &&
+        drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
+        !drafts_.ReentersBoth(group, own))
+      drafts_.Merge(group, own);
+  }
+
+  bool ReadsMoreThanItMakes(uint32_t op) const {
+    int64_t bytes = 0;
+    for (const TensorId operand : graph_.ops[op].inputs) {
+      if (operand.valid()) bytes += graph_.tensor(operand).type.num_bytes();
+    }
+    const TensorId result = graph_.ops[op].outputs[0];
+    return bytes > graph_.tensor(result).type.num_bytes() + graph_.tensor(result).type.num_bytes() / kSmallPart;
   }
 
   // Is it in memory whoever makes it anew?

@@ -130,6 +130,16 @@ class PinMaker {
     for (const Use& use : parameter.uses) {
       pins_.emplace_back(StrCat(graph_.op(use.op).name, ".", use.operand, "=", ToString(*used)), kFromRecipe);
     }
+    for (const TurnedUse& turned : parameter.turned) {
+      NdSbp layout = *used;
+      for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+        if (!layout[axis].is_split()) continue;
+        const auto dim = std::ranges::find(turned.order, layout[axis].dim()) - turned.order.begin();
+        layout[axis] = Sbp::Split(static_cast<int>(dim));
+      }
+      const Use& use = turned.use;
+      pins_.emplace_back(StrCat(graph_.op(use.op).name, ".", use.operand, "=", ToString(layout)), kFromRecipe);
+    }
   }
 
   void PinWritten(TensorId id, RecipeRole role, const Roles::Parameter& parameter, const NdSbp* own) {

@@ -81,10 +81,13 @@ struct TurnedWeight {
   std::vector<int64_t> order;
 };
 std::unordered_map<TensorId, TurnedWeight> FindTurned(const Graph& graph,
-                                                      const std::unordered_map<TensorId, size_t>& copies) {
+                                                      const std::unordered_map<TensorId, size_t>& copies,
+                                                      bool of_both_passes) {
   std::unordered_map<TensorId, TurnedWeight> turned;
   for (const Op& op : graph.ops) {
-    if (graph.type_of(op) != "Transpose" || PhaseOf(graph, op) != Phase::kForward) continue;
+    const Phase phase = PhaseOf(graph, op);
+    const bool counts = phase == Phase::kForward || (of_both_passes && phase != Phase::kOptimizer);
+    if (graph.type_of(op) != "Transpose" || !counts) continue;
     const auto copy = copies.find(op.inputs[0]);
     if (copy == copies.end()) continue;
     const auto rank = static_cast<int64_t>(graph.tensor(op.inputs[0]).type.shape.size());
@@ -105,7 +108,7 @@ class TensorWalk {
         rules_(rules),
         roles_(roles),
         copies_(copies),
-        turned_(FindTurned(graph, copies)),
+        turned_(FindTurned(graph, copies, false)),
         layouts_(graph.tensors.size(), NdSbp(1)) {
     mesh_.axes.push_back({"x", ranks});
   }
@@ -275,6 +278,7 @@ Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks)
   const std::unordered_map<TensorId, size_t> copies = FindCopies(graph, roles.parameters);
   TensorWalk walk(graph, rules, ranks, roles, copies);
   SBP_RETURN_IF_ERROR(walk.Run());
+  const std::unordered_map<TensorId, TurnedWeight> turned = FindTurned(graph, copies, true);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (PhaseOf(graph, op) == Phase::kOptimizer) continue;
@@ -283,6 +287,11 @@ Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks)
       if (parameter != copies.end()) roles.parameters[parameter->second].refetched.push_back(op.outputs[0]);
     }
     for (size_t k = 0; k < op.inputs.size(); ++k) {
+      const auto behind = op.inputs[k].valid() ? turned.find(op.inputs[k]) : turned.end();
+      if (behind != turned.end() && !walk.is_free(OpId(i), static_cast<uint32_t>(k))) {
+        roles.parameters[behind->second.parameter].turned.push_back(
+            {{OpId(i), static_cast<uint32_t>(k)}, behind->second.order});
+      }
       const auto found = op.inputs[k].valid() ? copies.find(op.inputs[k]) : copies.end();
       const bool hands_on = !op.outputs.empty() && op.outputs[0].valid() && copies.contains(op.outputs[0]);
       if (found == copies.end() || hands_on || walk.is_free(OpId(i), static_cast<uint32_t>(k))) continue;

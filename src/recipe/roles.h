@@ -11,6 +11,12 @@
 
 namespace sbp {
 
+// Of a matrix that a Transpose has turned: which dimension of it each one of the turned one is.
+struct TurnedUse {
+  Use use;
+  std::vector<int64_t> order;
+};
+
 struct Roles {
   std::vector<TensorId> batch, residual;
   struct Parameter {
@@ -18,6 +24,7 @@ struct Roles {
     std::vector<TensorId> states;
     std::vector<TensorId> refetched;  // results of Refetch, for the backward pass
     std::vector<Use> uses;            // by both passes, behind casts and Refetch
+    std::vector<TurnedUse> turned;    // likewise, behind a Transpose of that
     bool is_master = false;           // graph/families.h
     int tensor_dim = -1;              // that tensor parallelism splits; -1: none
     int expert_dim = -1;              // of stacked experts; -1: it holds none
