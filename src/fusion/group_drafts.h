@@ -1,6 +1,7 @@
 // Groups while they grow: who is in which, and whether a group may take one more.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "rule/rule_set.h"
 
 namespace sbp {
+
+inline constexpr size_t kMostMerged = 64;  // ops of a kernel that is made of two, as TorchInductor bounds it
+// Of a kernel's numbers: reading so few is no reason for another one.
+inline constexpr int64_t kSmallPart = 1 << 10;
 
 struct GroupDraft {
   GroupKind kind = GroupKind::kLight;
@@ -32,6 +37,7 @@ class GroupDrafts {
   const UseTable& uses() const { return uses_; }
   std::vector<GroupDraft>& groups() { return groups_; }
   GroupDraft& at(int32_t group) { return groups_[group]; }
+  const GroupDraft& at(int32_t group) const { return groups_[group]; }
   const OpTraits& traits(uint32_t op) const { return traits_[op]; }
   int32_t group(uint32_t op) const { return group_of_[op]; }
   // Runs no kernel: a view, or an absorbed move.

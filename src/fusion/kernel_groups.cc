@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "fusion/attention.h"
 #include "fusion/group_drafts.h"
+#include "fusion/lone_ops.h"
 #include "fusion/op_traits.h"
 #include "graph/adopt.h"
 #include "graph/tensor_type.h"
@@ -23,11 +24,9 @@ namespace {
 
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
-constexpr size_t kMostMerged = 64;  // ops of a kernel that is made of two, as TorchInductor bounds it
-constexpr size_t kMostJoined = 8;   // parts that TorchInductor joins in the kernel of who reads them
+constexpr size_t kMostJoined = 8;  // parts that TorchInductor joins in the kernel of who reads them
 constexpr size_t kMostReadAnew = 4,
                  kMostMadeAnew = 30;               // operands and ops of what TorchInductor makes where it is read
-constexpr int64_t kSmallPart = 1 << 10;            // of a kernel's numbers: reading so few is no reason for another one
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
 // Per op: does it stand in a scope that the options name?
@@ -57,8 +56,7 @@ class Fuser {
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) Place(op);
     JoinAttention(drafts_);
     JoinAllReaders();
-    for (uint32_t op = 0; op < graph_.ops.size(); ++op) JoinMakers(op);
-    for (uint32_t op = 0; op < graph_.ops.size(); ++op) JoinReader(op);
+    JoinLoneOps(seen_, drafts_);
     Number();
     FindInside();
     Describe();
@@ -186,68 +184,6 @@ class Fuser {
         into = group;
       }
     }
-  }
-
-  bool ReducesColumns(uint32_t op) const {
-    const OpTraits& traits = drafts_.traits(op);
-    return seen_[op] && traits.kind == Kind::kLight && traits.reduces && traits.rows < 0;
-  }
-
-  // A reduction of other dimensions than the last (a bias' gradient) becomes one kernel with the element-wise ops that
-  // make what it reads, beside others of as many columns, if they wait for none of its results.
-  void JoinMakers(uint32_t op) {
-    if (!ReducesColumns(op) || drafts_.group(op) < 0 || drafts_.at(drafts_.group(op)).ops.size() > 1) return;
-    const int32_t own = drafts_.group(op), group = GroupOfOperand(op, LargestFirst(op).front());
-    if (group < 0 || group == own || drafts_.at(group).kind != GroupKind::kLight) return;
-    const GroupDraft& draft = drafts_.at(group);
-    const TensorId result = graph_.ops[op].outputs[0];
-    const int64_t columns = result.valid() ? drafts_.count(result) : 0;
-    const auto [entry, is_first] = columns_.try_emplace(group, columns);
-    const bool fits = is_first ? draft.rows == 0 : entry->second == columns;
-    const bool waits = std::ranges::any_of(graph_.ops[op].outputs, [&](TensorId made) {
-      if (!made.valid()) return false;
-      const auto [begin, end] = drafts_.uses().of(made);
-      return std::any_of(begin, end, [&](const Use& use) { return drafts_.group(use.op.value) == group; });
-    });
-    if (fits && !waits && draft.space == drafts_.SpaceOf(op) && draft.ops.size() < kMostMerged &&
-        drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
-        !drafts_.ReentersBoth(group, own)) {
-      drafts_.Merge(group, own);
-    } else if (is_first) {
-      columns_.erase(entry);
-    }
-  }
-
-  // An element-wise op alone that reads no more bytes than it makes, as a cast of narrow numbers, is made where it is
-  // read: it belongs to the first kernel that reads it, and others make it anew.
-  void JoinReader(uint32_t op) {
-    const OpTraits& traits = drafts_.traits(op);
-    const int32_t own = drafts_.group(op);
-    const std::vector<TensorId>& results = graph_.ops[op].outputs;
-    if (!seen_[op] || traits.kind != Kind::kLight || traits.reduces || traits.joins || own < 0) return;
-    if (drafts_.at(own).ops.size() > 1 || results.size() != 1 || !results[0].valid() || drafts_.is_kept(results[0]))
-      return;
-    const auto [begin, end] = drafts_.uses().of(results[0]);
-    const auto reads_light = [&](const Use& use) {
-      return seen_[use.op.value] && drafts_.traits(use.op.value).kind == Kind::kLight;
-    };
-    if (begin == end || !std::all_of(begin, end, reads_light) || ReadsMoreThanItMakes(op)) return;
-    const int32_t group = drafts_.group(begin->op.value);
-    if (group < 0 || group == own || drafts_.at(group).kind != GroupKind::kLight) return;
-    const GroupDraft& draft = drafts_.at(group);
-    if (draft.ops.size() < kMostMerged && draft.space == drafts_.SpaceOf(op) &&
-        drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
-        !drafts_.ReentersBoth(group, own))
-      drafts_.Merge(group, own);
-  }
-
-  bool ReadsMoreThanItMakes(uint32_t op) const {
-    int64_t bytes = 0;
-    for (const TensorId operand : graph_.ops[op].inputs) {
-      if (operand.valid()) bytes += graph_.tensor(operand).type.num_bytes();
-    }
-    const TensorId result = graph_.ops[op].outputs[0];
-    return bytes > graph_.tensor(result).type.num_bytes() + graph_.tensor(result).type.num_bytes() / kSmallPart;
   }
 
   // Is it in memory whoever makes it anew?
@@ -503,8 +439,7 @@ class Fuser {
   GroupDrafts drafts_;
   std::vector<bool> seen_;
   bool epilogue_;
-  std::vector<int32_t> forward_;                  // per group
-  std::unordered_map<int32_t, int64_t> columns_;  // of groups that reduce columns: how many
+  std::vector<int32_t> forward_;  // per group
   std::unordered_map<int32_t, bool> reads_mask_;
   std::vector<uint32_t> part_;  // per op: one that is joined to it, or itself
   Fusion fusion_;
