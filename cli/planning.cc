@@ -228,7 +228,12 @@ CLI::Option* AddOwnFlag(CLI::App& app, PlanningFlags& flags, const StrategyRow& 
     case OptionKind::kCriterion:
       return AddCriterionFlag(app, flags, name, doc);
     case OptionKind::kNumber:
-      return app.add_option_function<double>(name, keep, doc)->check(CLI::Range(option.least, option.most));
+      return app.add_option_function<double>(name, keep, doc)
+          ->check(CLI::Range(option.least, option.most))
+          ->check([](const std::string& text) {  // which lies in every range
+            const std::optional<double> number = ParseDouble(text);
+            return number && std::isnan(*number) ? StrCat(Quote(text), ": expected a number") : std::string();
+          });
     case OptionKind::kCount:
       return app.add_option_function<int64_t>(name, keep, doc)
           ->check(CLI::Range(static_cast<int>(option.least), static_cast<int>(option.most)));
