@@ -17,6 +17,7 @@
 #include "pipeline/earlier_answer.h"
 #include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
+#include "pipeline/less_memory.h"
 #include "pipeline/looped_experts.h"
 #include "pipeline/op_order.h"
 #include "pipeline/stage.h"
@@ -271,7 +272,7 @@ Result<Plan> PlanGivenOrder(PlanRequest request, const StageObserver& observer) 
         [&] { return StrCat(FormatDouble(assignment.lower_bound_seconds), "\n"); }));
   }
   SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
-      "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan, {.ahead = true}), problem); },
+      "evaluate", [&] { return WithGatheredWeights(EvaluateInLessMemory(problem, assignment, plan), problem); },
       [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
   AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);

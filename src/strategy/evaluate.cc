@@ -325,7 +325,7 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   std::vector<OpId> shrunk(plan.transitions.size());
   const int64_t peak = plan.memory.peak_bytes;
   const int64_t most = plan.options.memory_limit.value_or(options.room.value_or(kInt64Max));
-  if (peak > most && ShrinkEarly(plan)) {
+  if ((peak > most || options.shrinks) && ShrinkEarly(plan)) {
     SetMemory(problem, workspace, plan);
     if (plan.memory.peak_bytes < peak) {
       std::ranges::transform(plan.transitions, shrunk.begin(), &Transition::ahead_of);

@@ -18,11 +18,11 @@ namespace sbp {
 // Without `reasons` transitions have none and replicated tensors are not listed, without `memory` there is none and no
 // limit: for those who only want the price.
 //
-// Where a plan exceeds a memory limit, smaller copies take the place of tensors early (memory/shrink.h), if that lowers
-// the peak. With `ahead`, boxing is sent ahead as far as memory lets it (memory/prefetch.h): that may raise the peak,
+// Where a plan exceeds a memory limit, or with `shrinks`, smaller copies take the place of tensors early
+// (memory/shrink.h), if that lowers the peak. With `ahead`, boxing is sent ahead as far as memory lets it (memory/prefetch.h): that may raise the peak,
 // but not above the limit.
 struct EvaluateOptions {
-  bool reasons = true, memory = true, ahead = false;
+  bool reasons = true, memory = true, ahead = false, shrinks = false;
   std::optional<int64_t> room;  // bytes: as a memory limit, without an error; where the plan's options have none
 };
 Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan, const EvaluateOptions& options = {});
