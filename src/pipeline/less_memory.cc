@@ -1,7 +1,6 @@
 #include "pipeline/less_memory.h"
 
 #include <cstdint>
-#include <vector>
 
 #include "schedule/measure.h"
 #include "strategy/evaluate.h"

@@ -19,8 +19,8 @@ namespace sbp {
 // limit: for those who only want the price.
 //
 // Where a plan exceeds a memory limit, or with `shrinks`, smaller copies take the place of tensors early
-// (memory/shrink.h), if that lowers the peak. With `ahead`, boxing is sent ahead as far as memory lets it (memory/prefetch.h): that may raise the peak,
-// but not above the limit.
+// (memory/shrink.h), if that lowers the peak. With `ahead`, boxing is sent ahead as far as memory lets it
+// (memory/prefetch.h): that may raise the peak, but not above the limit.
 struct EvaluateOptions {
   bool reasons = true, memory = true, ahead = false, shrinks = false;
   std::optional<int64_t> room;  // bytes: as a memory limit, without an error; where the plan's options have none
