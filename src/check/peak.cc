@@ -21,6 +21,7 @@
 #include "check/transition_order.h"
 #include "graph/graph.h"
 #include "graph/held.h"
+#include "graph/made_anew.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
@@ -61,6 +62,7 @@ class MemorySweep {
     std::vector<Span> tensors(graph_.tensors.size()), copies(plan_.transitions.size());
     ReadByOps(tensors, copies);
     ReadBySteps(tensors, copies);
+    HoldForKernels(tensors, copies);
     std::vector<bool> takes_none(tensors.size(), false);
     std::vector<uint32_t> handed_on(tensors.size(), kNone), copy_handed_on(copies.size(), kNone);
     FindHandedOn(takes_none, handed_on, copy_handed_on);
@@ -142,6 +144,27 @@ class MemorySweep {
     }
     for (const TensorEnd& end : EndsOf(plan_)) {
       (end.transition < 0 ? tensors[end.tensor.index()] : copies[end.transition]).Cover(end_);
+    }
+  }
+
+  // What is made anew by another kernel than its own is made of what has to be there then. Boxed, it is in memory.
+  void HoldForKernels(std::vector<Span>& tensors, std::vector<Span>& copies) const {
+    std::vector<bool> boxed(tensors.size(), false);
+    for (const Transition& transition : plan_.transitions) {
+      if (!transition.steps.empty()) boxed[transition.tensor.index()] = true;
+    }
+    const std::vector<OpId> until = MadeAnewUntil(graph_, plan_.kernels);
+    for (uint32_t o = 0; o < until.size(); ++o) {
+      const std::vector<TensorId>& made = graph_.ops[o].outputs;
+      const bool is_boxed = std::ranges::any_of(made, [&](TensorId id) { return id.valid() && boxed[id.index()]; });
+      if (until[o] == OpId(o) || is_boxed) continue;
+      const std::vector<TensorId> operands = graph_.OperandsOf(graph_.ops[o]);
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (!operands[i].valid()) continue;
+        const auto copy = boxed_.find(UseKey(OpId(o), i));
+        (copy == boxed_.end() ? tensors[operands[i].index()] : copies[copy->second])
+            .Cover(op_moment_[until[o].index()]);
+      }
     }
   }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -20,6 +21,7 @@ namespace {
 
 // Running mean and variance are operands 3 and 4.
 constexpr size_t kMean = 3, kVariance = 4;
+constexpr int kMostDims = 5;  // that rules of sbp::ChannelSum have
 
 // A sum over a batch, of each channel, as its mean.
 Result<TensorId> MeanOf(TensorId sum, TensorId of, const std::string& name, uint32_t scope, Appender& appender) {
@@ -46,6 +48,25 @@ Status UpdateRunning(TensorId running, TensorId batch, double momentum, const st
   return OkStatus();
 }
 
+// The op takes the statistics itself, of a batch that is whole.
+Status TrainWhole(OpId id, Appender& appender) {
+  Graph& graph = appender.graph();
+  Attributes attributes = *graph.op(id).attributes;
+  attributes.Set("training_mode", int64_t{1});
+  graph.op(id).attributes = appender.Shared(std::move(attributes));
+  for (size_t r = 1; r <= 2; ++r) {
+    const TensorId running = graph.op(id).inputs[2 + r];
+    const TensorId next = appender.AddResult(id, r, appender.type(running));
+    if (graph.tensor(running).role == TensorRole::kActivation) continue;
+    const std::string name = StrCat("next/", graph.tensor(running).name);
+    appender.Rename(next, name);
+    if (graph.tensor(next).name != name) return BadInput(StrCat("--train-mode: the model already has ", Quote(name)));
+    graph.outputs.push_back(next);
+    graph.ties.push_back({next, running});
+  }
+  return OkStatus();
+}
+
 // By the statistics of the batch, which ops of their own take: so a batch may be split, and these are summed.
 Status TrainNormalization(OpId id, Appender& appender) {
   Graph& graph = appender.graph();
@@ -55,8 +76,10 @@ Status TrainNormalization(OpId id, Appender& appender) {
   const uint32_t scope = graph.op(id).scope;
   const double momentum = graph.op(id).attributes->Float("momentum", 0.9F);
   const TensorId x = inputs[0];
-  const DType type = appender.type(inputs[kMean]).dtype;
-  SBP_ASSIGN_OR_RETURN(const TensorId sum, appender.Call("sbp::ChannelSum", {x}, {{"to", static_cast<int64_t>(type)}},
+  if (appender.type(x).rank() > kMostDims) return TrainWhole(id, appender);
+  // Of many elements, which f16 could not count.
+  const DType type = appender.type(inputs[kMean]).dtype, wide = DTypeBits(type) < 32 ? DType::kF32 : type;
+  SBP_ASSIGN_OR_RETURN(const TensorId sum, appender.Call("sbp::ChannelSum", {x}, {{"to", static_cast<int64_t>(wide)}},
                                                          StrCat(name, "/sum"), scope));
   SBP_ASSIGN_OR_RETURN(const TensorId mean, MeanOf(sum, x, StrCat(name, "/mean"), scope, appender));
   // Moving it changes no variance.
@@ -64,15 +87,17 @@ Status TrainNormalization(OpId id, Appender& appender) {
                        appender.Call("sbp::StopGradient", {mean}, {}, StrCat(name, "/center"), scope));
   SBP_ASSIGN_OR_RETURN(const TensorId squares,
                        appender.Call("sbp::SquaresAbout", {x, center}, {}, StrCat(name, "/squares"), scope));
-  SBP_ASSIGN_OR_RETURN(TensorId variance, MeanOf(squares, x, StrCat(name, "/variance"), scope, appender));
-  if (const DType own = appender.type(inputs[kVariance]).dtype; own != type) {
-    SBP_ASSIGN_OR_RETURN(
-        variance, appender.Call("Cast", {variance}, {{"to", static_cast<int64_t>(own)}}, StrCat(name, "/var"), scope));
+  SBP_ASSIGN_OR_RETURN(const TensorId variance, MeanOf(squares, x, StrCat(name, "/variance"), scope, appender));
+  for (const auto& [place, batch] : {std::pair(kMean, mean), {kVariance, variance}}) {
+    TensorId own = batch;
+    if (const DType kept = appender.type(inputs[place]).dtype; kept != wide) {
+      SBP_ASSIGN_OR_RETURN(
+          own, appender.Call("Cast", {batch}, {{"to", static_cast<int64_t>(kept)}}, StrCat(name, "/narrow"), scope));
+    }
+    appender.graph().op(id).inputs[place] = batch;
+    SBP_RETURN_IF_ERROR(UpdateRunning(inputs[place], own, momentum, StrCat(name, "/running"), scope, appender));
   }
-  graph.op(id).inputs[kMean] = mean;
-  graph.op(id).inputs[kVariance] = variance;
-  SBP_RETURN_IF_ERROR(UpdateRunning(inputs[kMean], mean, momentum, StrCat(name, "/running"), scope, appender));
-  return UpdateRunning(inputs[kVariance], variance, momentum, StrCat(name, "/running"), scope, appender);
+  return OkStatus();
 }
 
 void TrainDropout(OpId id, Appender& appender) {

@@ -27,8 +27,8 @@ inline constexpr std::string_view kRefetchOp = "sbp::Refetch";
 // what it reads.
 bool HandsOn(const Graph& graph, const Op& op);
 
-// Is the parameter a master: do both passes read it, but only behind casts to narrower types, as --compute has it?
-// `uses`: BuildUses(graph).
+// Is the parameter a master: is it read but by the update, and only behind casts to narrower types, as --compute has
+// it? `uses`: BuildUses(graph).
 bool IsMaster(const Graph& graph, const UseTable& uses, TensorId parameter);
 
 // Does the op give the elements of its first operand, of one result, perhaps in another order or shape (Transpose,

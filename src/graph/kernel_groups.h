@@ -26,8 +26,8 @@ struct KernelGroup {
 struct KernelGroups {
   std::vector<KernelGroup> groups;  // by their first ops
   std::vector<int32_t> of_op;       // per op: index into groups; -1: a kernel of its own, or none
-  // Per tensor: read by ops of its producer's group only (for attention, of its backward's, too), so that it is never
-  // in memory unless a plan cuts the group there.
+  // Per tensor: read by ops of its producer's group only (for attention, of its backward's, too), or by kernels that
+  // make it anew (graph/made_anew.h), so that it is never in memory unless a plan cuts the group there.
   std::vector<bool> inside;
   // Per op: runs no kernel (views, and moves that neighbours absorb), so that its result lies in its operand's memory.
   std::vector<bool> no_kernel;

@@ -43,6 +43,7 @@ class LifetimeBuilder {
   uint32_t SourceOf(const Transition& transition, const std::vector<uint32_t>& copies) const;
   void Read(size_t buffer, uint32_t position);
   void ReadByOps();
+  void HoldForKernels();
   int64_t BytesIn(const Transition& transition, const NdSbp& layout) const;
 
   const Plan& plan_;

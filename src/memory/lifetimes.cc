@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "graph/graph.h"
 #include "graph/held.h"
+#include "graph/made_anew.h"
 #include "graph/tensor_type.h"
 #include "memory/lifetime_builder.h"
 #include "memory/memory.h"
@@ -52,6 +53,7 @@ LifetimeBuilder::LifetimeBuilder(const Plan& plan, const StepOrder& order)
   source_of_transition_.assign(plan_.transitions.size(), 0);
   for (const uint32_t number : order_.in_order) AddTransition(number);
   ReadByOps();
+  HoldForKernels();
   KeepEnds();
   buffers_.insert(buffers_.end(), intermediates_.begin(), intermediates_.end());
 }
@@ -149,6 +151,21 @@ void LifetimeBuilder::ReadByOps() {
     }
   }
   for (const HeldResult& held : FindHeld(graph_)) Read(held.tensor.index(), order_.ops[held.until.index()]);
+}
+
+// What is made anew by another kernel than its own is made of what has to be there then.
+void LifetimeBuilder::HoldForKernels() {
+  const std::vector<OpId> until = MadeAnewUntil(graph_, plan_.kernels);
+  for (size_t o = 0; o < until.size(); ++o) {
+    const Op& op = graph_.ops[o];
+    const bool is_boxed =
+        std::ranges::any_of(op.outputs, [&](TensorId id) { return id.valid() && is_boxed_[id.index()]; });
+    if (until[o] == OpId(o) || is_boxed) continue;
+    const std::vector<TensorId> operands = graph_.OperandsOf(op);
+    for (uint32_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].valid()) Read(BufferOf(OpId(o), i, operands[i]), order_.ops[until[o].index()]);
+    }
+  }
 }
 
 int64_t LifetimeBuilder::BytesIn(const Transition& transition, const NdSbp& layout) const {

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "graph/graph.h"
 #include "graph/held.h"
+#include "graph/made_anew.h"
 #include "memory/memory.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
@@ -75,6 +76,13 @@ class Shrinker {
       }
     }
     for (const HeldResult& held : FindHeld(graph_)) ReadUntil(held.tensor, held.until.value);
+    const std::vector<OpId> until = MadeAnewUntil(graph_, plan_.kernels);
+    for (size_t o = 0; o < until.size(); ++o) {
+      if (until[o] == OpId(o)) continue;
+      for (const TensorId read : graph_.OperandsOf(graph_.ops[o])) {
+        if (read.valid()) ReadUntil(read, until[o].value);
+      }
+    }
     for (const TensorEnd& end : EndsOf(plan_)) {
       if (end.transition < 0) ReadUntil(end.tensor, static_cast<uint32_t>(graph_.ops.size()));
     }

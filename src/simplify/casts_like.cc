@@ -24,8 +24,8 @@ bool CastsLike(Graph& graph, const std::vector<bool>&) {
     cast.attributes = std::make_shared<const Attributes>(std::move(attributes));
     cast.outputs = op.outputs;
     cast.metadata.emplace_back(kSimplifiedFrom, op.name);
-    edit.Insert(o, std::move(cast));
     edit.Remove(o);
+    edit.Insert(o, std::move(cast));
   }
   edit.Finish();
   return edit.changed();

@@ -26,8 +26,8 @@ struct AttentionFactors {
   FactorId b = -1, h = -1, g = -1, s = -1, d = -1, e = -1;
 };
 
-// What a query sees: all keys, those of a window, for which the kernel needs its position, or none behind itself.
-// What a query sees: keys from `left` before it to `right` behind it; below 0: all there are.
+// What a query sees, for which the kernel needs its position unless that is all: keys from `left` before it to `right`
+// behind it; below 0: all there are.
 struct AttentionSight {
   int64_t left = -1, right = -1;
   bool all() const { return left < 0 && right < 0; }

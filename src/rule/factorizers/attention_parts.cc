@@ -69,11 +69,12 @@ void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSi
 double AttentionFlops(const AttentionSizes& sizes, AttentionSight sight) {
   const auto queries = static_cast<double>(sizes.queries), total = static_cast<double>(sizes.total);
   const auto past = static_cast<double>(sizes.total - sizes.keys);
-  // A last query does not see `most` keys, the one next to it one fewer, and so on through all queries.
+  // A query at one end does not see `most` keys, but no more than there are, the one next to it one fewer, and so on
+  // through all queries.
+  const auto sum_below = [](double most) { return most > 0 ? most * (most + 1) / 2 : 0; };
   const auto unseen = [&](double most) {
-    const double least = std::max(0.0, most - queries);
-    most = std::max(0.0, most);
-    return (most * (most + 1) - least * (least + 1)) / 2;
+    const double beyond = sum_below(most - total) - sum_below(most - total - queries);
+    return sum_below(most) - sum_below(most - queries) - beyond;
   };
   double seen = queries * total;
   if (sight.right >= 0) seen -= unseen(total - 1 - past - static_cast<double>(sight.right));

@@ -251,7 +251,9 @@ void PutCacheScale(FactorizerContext& context, size_t operand, const AttentionFa
 Status FactorizeGroupQueryAttention(FactorizerContext& context) {
   const GroupQueryOperands at(context);
   SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadGroupQuery(context, at));
-  const AttentionFactors f = AddAttentionFactors(context, sizes, kCausalSight);
+  const int64_t window = context.Int("local_window_size", -1);  // its own position included
+  const AttentionSight sight = {.left = window > 0 ? window - 1 : -1, .right = 0};
+  const AttentionFactors f = AddAttentionFactors(context, sizes, sight);
   FactorMap& map = context.map();
   map.factors[f.e].whole = true;  // the cache's values have the keys' size and are written in the same way
   SetOperandDim(context, at.query, 0, {f.b});

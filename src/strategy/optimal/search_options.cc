@@ -20,8 +20,7 @@ constexpr StrategyOption kSearchOptions[] = {
     {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},
     {"time", OptionKind::kNumber, "S",
      "seconds of searching, in place of --effort; with --devices or --remat auto of all plans together, though each "
-     "mesh "
-     "is looked at",
+     "mesh is looked at",
      0.001, 1e9},
     {"gap", OptionKind::kShare, "SHARE", "good enough, such as 1% [0.9%]"},
     {"uniform", OptionKind::kShareOrOff, "SHARE|off",

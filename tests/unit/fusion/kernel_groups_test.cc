@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/ids.h"
 #include "fold/resolve.h"
 #include "fusion/op_traits.h"
 #include "generate/generate.h"
 #include "graph/kernel_groups.h"
+#include "graph/made_anew.h"
 #include "unit/fusion/lines.h"
 
 namespace sbp {
@@ -161,6 +163,9 @@ TEST(KernelGroups, CastsAndWhatColumnsAreReducedOfAreMadeAnew) {
                           .Make({"y"});
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a mean"));
   EXPECT_THAT(InsideOf(graph), ElementsAre("a"));
+  // What is cast has to be there until it is cast for the last time.
+  const KernelGroups groups = FuseOps(graph, Rules(), {}).groups;
+  EXPECT_THAT(MadeAnewUntil(graph, groups), ElementsAre(OpId(2), OpId(1), OpId(2)));
   // Not what a row's sum is part of, unless that is written for others, too.
   const auto softmax = [](bool kept) {
     return Lines()

@@ -140,6 +140,21 @@ TEST(AttentionRules, FlopsAreOfWhatWindowsShow) {
   }
 }
 
+// Rows behind the last key see none of those that the window has left behind.
+TEST(AttentionRules, FlopsOfWindowsOverFewKeysAreOfWhatThereIs) {
+  constexpr int64_t kQueries = 12, kKeys = 3;
+  const std::vector<std::string> few = {"f32[1,1,12,4]", "f32[1,1,3,4]", "f32[1,1,3,4]"};
+  const std::vector<std::string> flash = {"f32[1,1,1,12,4]", "f32[1,1,3,4]", "f32[1,1,3,4]"};
+  for (int64_t left = 0; left <= kQueries; ++left) {
+    double seen = 0;
+    for (int64_t query = 0; query < kQueries; ++query) {
+      for (int64_t key = 0; key < kKeys; ++key) seen += key >= query - left ? 1 : 0;
+    }
+    EXPECT_EQ(FlopsOf("Attention", few, {{"left_window_size", left}}), 2 * seen * 8) << left;
+    EXPECT_EQ(FlopsOf("sbp::FlashAttention", flash, {{"left_window_size", left}}), 2 * seen * 8) << left;
+  }
+}
+
 TEST(AttentionRules, Rotary) {
   ExpectAll({
       {"RotaryEmbedding",
