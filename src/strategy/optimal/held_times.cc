@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "graph/held.h"
 #include "graph/kernel_groups.h"
+#include "graph/made_anew.h"
 #include "problem/demands.h"
 #include "rule/in_place.h"
 
@@ -108,6 +109,15 @@ HeldTimes HeldTimesOf(const Problem& problem, bool relaxed) {
   std::vector<int64_t> until(graph.tensors.size(), 0);  // the op until which nobody's result is held (graph/held.h)
   for (const HeldResult& result : FindHeld(graph))
     until[result.tensor.index()] = static_cast<int64_t>(result.until.index());
+  // Of kernels that no plan cuts.
+  const KernelGroups none;
+  const std::vector<OpId> made = MadeAnewUntil(graph, !relaxed && problem.fusion ? problem.fusion->groups : none);
+  for (size_t o = 0; o < made.size(); ++o) {
+    if (made[o] == OpId(o)) continue;
+    for (const TensorId read : graph.OperandsOf(graph.ops[o])) {
+      if (read.valid()) until[read.index()] = std::max(until[read.index()], static_cast<int64_t>(made[o].index()));
+    }
+  }
   const PassedOn passed_on = FindPassedOn(problem, held.kept, until);
   held.lasts.resize(graph.tensors.size());
   for (size_t t = 0; t < held.lasts.size(); ++t) {
