@@ -32,6 +32,8 @@ constexpr double kLeastSeconds = 1e-3;  // of the latter: 0 would be no limit
 // By the gap that is good enough: from there on a plan under a limit is compared with what is found without it.
 constexpr double kGapsOfLimited = 3;
 constexpr size_t kMostOpsToCompare = 5'000;  // of a graph
+constexpr size_t kMostOpsToTighten = 1'500;  // likewise
+constexpr double kTighter = 0.9;             // of the limit
 constexpr double kMayFit = 1.4;  // by the limit: a plan of the least sum holds more than one of a short schedule, often
 constexpr size_t kOpsOfFirstPlans = 60'000;  // of known ways together, whose first plans are compared
 
@@ -101,6 +103,20 @@ class LimitedSearch {
     }));
   }
 
+  // A search under a limit ends where no step leads further, one under another limit elsewhere: a plan that holds less
+  // may be the shorter one.
+  void TryTighter() {
+    if (!options_.memory_limit || problem_.num_ops() > kMostOpsToTighten || IsNear()) return;
+    StrategyOptions tighter = options_;
+    tighter.found = nullptr;
+    tighter.memory_limit = static_cast<int64_t>(kTighter * static_cast<double>(*options_.memory_limit));
+    Result<Assignment> found = SearchWhole(problem_, tighter, search_);
+    if (!found.ok()) return;
+    found->lower_bound_seconds = 0;  // of plans within that limit only
+    found->schedule_bound_seconds.reset();
+    Take(std::move(found));
+  }
+
   // Nor does a plan of a small sum know what its schedule could hide: the first plans of known ways are compared by
   // their schedules, and the search for a short one begins with the best of them, too.
   void TryFirstOfWays() {
@@ -161,6 +177,7 @@ Result<Assignment> SearchWithin(const Problem& problem, const StrategyOptions& o
   LimitedSearch limited(problem, options, search, *std::move(found), priced);
   limited.TryWithoutLimit();
   limited.TryFirstOfWays();
+  limited.TryTighter();
   return limited.best();
 }
 
