@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "plan/layer_kinds.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "schedule/schedule.h"
@@ -38,13 +39,14 @@ constexpr double kMayFit = 1.4;  // by the limit: a plan of the least sum holds 
 constexpr size_t kOpsOfFirstPlans = 60'000;  // of known ways together, whose first plans are compared
 
 struct Priced {
-  int64_t peak = 0;  // bytes
-  double step = 0;   // seconds, of the schedule
+  int64_t peak = 0;   // bytes
+  double step = 0;    // seconds, of the schedule
+  int32_t kinds = 0;  // of repeated layers
 };
 
 Result<Priced> PriceOf(const Problem& problem, const StrategyOptions& options, const Assignment& assignment) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ScheduledPlan(problem, options, assignment));
-  return Priced{plan.memory.peak_bytes, MakeSchedule(plan).summary.step};
+  return Priced{plan.memory.peak_bytes, MakeSchedule(plan).summary.step, KindsOfLayers(plan).kinds};
 }
 
 // The last steps of each search: a short schedule, and fewer kinds of layers. `seconds`: as ShortenSchedule has it.
@@ -149,13 +151,19 @@ class LimitedSearch {
     return gap <= kGapsOfLimited * search_.gap * priced_.step;
   }
 
+  // Of more kinds of layers by more than the share that is asked for.
+  bool IsBetter(const Priced& priced) const {
+    const bool has_more = search_.uniform >= 0 && priced.kinds > priced_.kinds;
+    return priced.step < priced_.step * (has_more ? 1 - search_.uniform : 1);
+  }
+
   // A plan of another search, and its bounds.
   void Take(Result<Assignment> found) {
     if (!found.ok()) return;
     const double sum_bound = std::max(best_.lower_bound_seconds, found->lower_bound_seconds);
     const double bound = std::max(best_.schedule_bound_seconds.value_or(0), found->schedule_bound_seconds.value_or(0));
     const Result<Priced> priced = PriceOf(problem_, options_, *found);
-    if (priced.ok() && priced->peak <= *options_.memory_limit && priced->step < priced_.step) {
+    if (priced.ok() && priced->peak <= *options_.memory_limit && IsBetter(*priced)) {
       best_ = *std::move(found);
       priced_ = *priced;
     }
