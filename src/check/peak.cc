@@ -147,7 +147,8 @@ class MemorySweep {
     }
   }
 
-  // What is made anew by another kernel than its own is made of what has to be there then. Boxed, it is in memory.
+  // What is made later than where its op stands, by another kernel or a later part of its own, is made of what has to
+  // be there then. Boxed, it is in memory.
   void HoldForKernels(std::vector<Span>& tensors, std::vector<Span>& copies) const {
     std::vector<bool> boxed(tensors.size(), false);
     for (const Transition& transition : plan_.transitions) {

@@ -24,9 +24,9 @@ namespace {
 
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
-constexpr size_t kMostJoined = 8;  // parts that TorchInductor joins in the kernel of who reads them
-constexpr size_t kMostReadAnew = 4,
-                 kMostMadeAnew = 30;               // operands and ops of what TorchInductor makes where it is read
+constexpr size_t kMostJoined = 8;     // parts that TorchInductor joins in the kernel of who reads them
+constexpr size_t kMostReadAnew = 4;   // operands of what TorchInductor makes where it is read (realize_reads_threshold)
+constexpr size_t kMostMadeAnew = 30;  // ops of that
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
 // Per op: does it stand in a scope that the options name?

@@ -6,8 +6,8 @@
 namespace sbp {
 namespace {
 
-// The first op behind each that runs a kernel of which it is no part; of those in front of a kernel in one piece, the
-// first behind it.
+// Per op, the first one behind it that runs another kernel: past what follows of its own without a break, and past ops
+// that run none. The number of ops: there is none.
 std::vector<size_t> FirstOfOthers(const Graph& graph, const KernelGroups& groups) {
   std::vector<size_t> first(graph.ops.size(), graph.ops.size());
   for (size_t o = graph.ops.size(); o-- > 0;) {

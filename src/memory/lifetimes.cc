@@ -153,7 +153,8 @@ void LifetimeBuilder::ReadByOps() {
   for (const HeldResult& held : FindHeld(graph_)) Read(held.tensor.index(), order_.ops[held.until.index()]);
 }
 
-// What is made anew by another kernel than its own is made of what has to be there then.
+// What is made later than where its op stands, by another kernel or a later part of its own, is made of what has to be
+// there then.
 void LifetimeBuilder::HoldForKernels() {
   const std::vector<OpId> until = MadeAnewUntil(graph_, plan_.kernels);
   for (size_t o = 0; o < until.size(); ++o) {

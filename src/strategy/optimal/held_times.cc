@@ -109,7 +109,7 @@ HeldTimes HeldTimesOf(const Problem& problem, bool relaxed) {
   std::vector<int64_t> until(graph.tensors.size(), 0);  // the op until which nobody's result is held (graph/held.h)
   for (const HeldResult& result : FindHeld(graph))
     until[result.tensor.index()] = static_cast<int64_t>(result.until.index());
-  // Of kernels that no plan cuts.
+  // What kernels make later is made of (graph/made_anew.h), as long as no plan cuts them: no statement of bounds.
   const KernelGroups none;
   const std::vector<OpId> made = MadeAnewUntil(graph, !relaxed && problem.fusion ? problem.fusion->groups : none);
   for (size_t o = 0; o < made.size(); ++o) {
