@@ -157,6 +157,7 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
     }
   }
   DealRows(map, sizes, shape);
+  shape.convolution = map.convolution;
   return shape;
 }
 
@@ -302,7 +303,7 @@ double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Clus
       instance, part,
       [&](size_t i) { return IsOutside(fusion, false, i) ? ReadBytes(instance, i, of_operand, of_result) : 0; },
       [&](size_t r) { return IsOutside(fusion, true, r) ? of_result(r) : 0; });
-  if (IsContraction(instance)) least.contraction = {kAmple, kAmple, kAmple, kAmple};
+  if (IsContraction(instance)) least.contraction = {kAmple, kAmple, kAmple, kAmple, false, instance.map.convolution};
   if (fusion == nullptr) return LeastComputeSeconds(cluster.device, least);
   if (fusion->no_kernel) return 0;
   if (!fusion->anchor) least.flops = 0;

@@ -42,6 +42,9 @@ struct ContractionSpec {
   Constant tile;                       // rows and columns of a tile
   // 0..1: of that, what products reach whose rows are dealt among matrices as the data say, as those of experts.
   Constant grouped{1, "assumed"};
+  // Operations a second, peak, of convolutions of f32 whose library rounds the operands unless it is told otherwise, as
+  // cuDNN does below PyTorch (TF32); they reach the ceiling of 16 bits. Absent: as all of f32.
+  std::optional<Constant> f32_convolutions;
 };
 
 // How fast attention kernels are against compute_efficiency, which is that of the forward pass over heads of 128

@@ -49,6 +49,7 @@ std::string Dump(const Cluster& cluster) {
     Line("contraction.units", contraction.units, out);
     Line("contraction.tile", contraction.tile, out);
     if (contraction.grouped.value != 1) Line("contraction.grouped", contraction.grouped, out);
+    if (contraction.f32_convolutions) Line("contraction.f32_convolutions", *contraction.f32_convolutions, out);
   }
   for (const AttentionSpeed& row : cluster.device.attention) {
     Line(StrCat("attention.", row.backward ? "backward." : "forward.", row.mask ? "masked." : "", row.head), row.speed,

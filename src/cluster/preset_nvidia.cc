@@ -121,8 +121,10 @@ void AddCurves(std::span<const Curve> curves, const char* suffix, Cluster& clust
   }
 }
 
-// Tensor cores: products of 128 x 128 tiles on each multiprocessor; the ceilings are by device and type.
-ContractionSpec TensorCores(double multiprocessors, double half, const std::string& source) {
+// Tensor cores: products of 128 x 128 tiles on each multiprocessor; the ceilings are by device and type. Convolutions
+// of f32 run on them, too: PyTorch allows cuDNN TF32 unless told otherwise (torch.backends.cudnn.allow_tf32), though
+// not cuBLAS.
+ContractionSpec TensorCores(double multiprocessors, double half, const std::string& source, double tf32) {
   const Constant vector_units{0.90, "assumed, vector units"};
   ContractionSpec spec;
   spec.ceilings = {{DType::kBF16, {half, source}},
@@ -134,6 +136,7 @@ ContractionSpec TensorCores(double multiprocessors, double half, const std::stri
   spec.units = {multiprocessors, "multiprocessors, vendor's data sheet"};
   spec.tile = {128, "the common tile of cuBLAS"};
   spec.grouped = {0.91, kFittedGrouped};
+  spec.f32_convolutions = {tf32 * kTera, "vendor's data sheet, TF32, dense"};
   return spec;
 }
 
@@ -195,7 +198,7 @@ Cluster HopperNode() {
                           {DType::kF8E4M3FN, {1979 * kTera, sheet}},
                           {DType::kF8E5M2, {1979 * kTera, sheet}},
                           {DType::kI8, {1979 * kTera, sheet}}};
-  cluster.device.contraction = TensorCores(132, 0.63, kFittedHopper);
+  cluster.device.contraction = TensorCores(132, 0.63, kFittedHopper, 494.7);
   SetAttention({0.52, kAttentionMeasured}, kProfiledRows, cluster.device);
   cluster.intra_node.bandwidth = {450e9, "AP; calculon: NVLink4, one direction"};
   cluster.intra_node.efficiency = {320.0 / 450.0, "NCCL tuning model: 320 GB/s bus bandwidth inside an H100 node (AP)"};
@@ -206,9 +209,9 @@ Cluster HopperNode() {
 
 // HGX B200 and GB200: the same chip, at two clocks, and the same NVLink. No collective of theirs was measured for us:
 // they are priced by latency and bandwidth.
-Cluster BlackwellNode() {
+Cluster BlackwellNode(double tf32) {
   Cluster cluster = Node();
-  cluster.device.contraction = TensorCores(148, 0.63, "assumed as for H100");
+  cluster.device.contraction = TensorCores(148, 0.63, "assumed as for H100", tf32);
   SetAttention({0.52, "assumed as for H100"}, kProfiledRows, cluster.device);
   cluster.intra_node.bandwidth = {900e9, "NVLink5, one direction (AP)"};
   cluster.intra_node.efficiency = {640.0 / 900.0, "NCCL tuning model: 640 GB/s bus bandwidth inside a B200 node (AP)"};
@@ -241,7 +244,7 @@ Cluster Preset8xA100() {
                           {DType::kF32, {19.5 * kTera, sheet + ", vector units"}},
                           {DType::kF64, {19.5 * kTera, sheet + ", matrix units"}},
                           {DType::kI8, {624 * kTera, sheet}}};
-  cluster.device.contraction = TensorCores(108, 0.76, kFittedAmpere);
+  cluster.device.contraction = TensorCores(108, 0.76, kFittedAmpere, 156);
   SetAttention({0.67, kAttentionAmpere}, kAmpereRows, cluster.device);
   cluster.intra_node.bandwidth = {300e9, "calculon a100_80g.json: NVLink3, one direction"};
   cluster.intra_node.efficiency = {0.65, "calculon: NVLink"};
@@ -266,14 +269,14 @@ Cluster Preset8xH200() {
   cluster.device.memory_bandwidth = {4800e9, "vendor's data sheet"};
   cluster.device.memory_efficiency = {0.87, "measured on H200: 1 GiB read and 1 GiB written in 0.513 ms"};
   cluster.device.launch_seconds = {5.3e-6, "measured on H200, CUDA 13.0: a kernel of 64 elements"};
-  cluster.device.contraction = TensorCores(132, 0.70, kFittedH200);
+  cluster.device.contraction = TensorCores(132, 0.70, kFittedH200, 494.7);
   cluster.device.contraction.ceilings[DType::kF32] = {0.80, kMeasuredProduct};
   AddCurves(kHopperCurves, "; same links as H100", cluster);
   return cluster;
 }
 
 Cluster Preset8xB200() {
-  Cluster cluster = BlackwellNode();
+  Cluster cluster = BlackwellNode(1125);
   cluster.device.name = "B200-SXM-180GB";
   cluster.device.memory_bytes = {180e9, "vendor's data sheet, HGX B200"};
   cluster.device.memory_bandwidth = {7700e9, "AP compute_estimation.py"};
@@ -282,7 +285,7 @@ Cluster Preset8xB200() {
 }
 
 Cluster Preset72xGB200() {
-  Cluster cluster = BlackwellNode();
+  Cluster cluster = BlackwellNode(1250);
   cluster.devices_per_node = 72;
   cluster.device.name = "GB200-186GB";
   cluster.device.memory_bytes = {186e9, "vendor's data sheet, GB200 NVL72: 13.4 TB of 72 GPUs"};

@@ -78,6 +78,9 @@ Status CheckContraction(const ContractionSpec& spec) {
   }
   SBP_RETURN_IF_ERROR(CheckNotNegative("contraction: depth", spec.depth.value));
   SBP_RETURN_IF_ERROR(CheckEfficiency("contraction: grouped", spec.grouped));
+  if (spec.f32_convolutions) {
+    SBP_RETURN_IF_ERROR(CheckPositive("contraction: f32_convolutions", *spec.f32_convolutions));
+  }
   SBP_RETURN_IF_ERROR(CheckPositive("contraction: units", spec.units));
   return CheckPositive("contraction: tile", spec.tile);
 }

@@ -26,6 +26,18 @@ double CeilingOf(const ContractionSpec& spec, DType dtype) {
   return nearest->second.value;
 }
 
+// Are operands rounded on their way into the units?
+bool IsRounded(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
+  return shape.convolution && dtype == DType::kF32 && device.contraction.f32_convolutions;
+}
+double PeakOf(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
+  return IsRounded(device, dtype, shape) ? device.contraction.f32_convolutions->value
+                                         : FlopsFor(device, dtype).constant.value;
+}
+double CeilingOf(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
+  return CeilingOf(device.contraction, IsRounded(device, dtype, shape) ? DType::kBF16 : dtype);
+}
+
 double Tiles(const ContractionShape& shape, double tile) {
   const double rows = shape.uneven ? shape.m / tile + 0.5 : std::ceil(shape.m / tile);
   return shape.batch * rows * std::ceil(shape.n / tile);
@@ -45,9 +57,9 @@ double NarrowWaves(const DeviceSpec& device, DType dtype, const ContractionShape
   const double tile = device.contraction.tile.value, units = device.contraction.units.value;
   const double rows = std::min(shape.m, shape.n), columns = std::max(shape.m, shape.n);
   if (rows >= tile) return 0;
-  const double peak = FlopsFor(device, dtype).constant.value, half = FlopsFor(device, DType::kBF16).constant.value;
+  const double peak = PeakOf(device, dtype, shape), half = FlopsFor(device, DType::kBF16).constant.value;
   const double reuse = rows * tile / (rows + tile);  // products an element of either factor, in one tile
-  const double needed = tile / 2 * std::min(1.0, peak / half) * CeilingOf(device.contraction, dtype);
+  const double needed = tile / 2 * std::min(1.0, peak / half) * CeilingOf(device, dtype, shape);
   const double speed = std::min(1.0, reuse / needed);
   const double tiles = shape.batch * std::ceil(columns / tile);
   double pieces = 1;  // along k: for whole tiles as deep as below
@@ -130,7 +142,7 @@ double ContractionEfficiency(const DeviceSpec& device, DType dtype, const Contra
   // Of uneven rows half of the last tile is filled, of narrow tiles, too: 1 + 1/2 in place of 1.
   waves = std::max(waves, NarrowWaves(device, dtype, shape) / (shape.uneven ? 1.5 : 1));
   const double depth = shape.k / (shape.k + spec.depth.value);
-  const double ceiling = CeilingOf(spec, dtype) * (shape.uneven ? spec.grouped.value : 1);
+  const double ceiling = CeilingOf(device, dtype, shape) * (shape.uneven ? spec.grouped.value : 1);
   return std::max(kLeastEfficiency, ceiling * depth * std::min(1.0, waves));
 }
 
@@ -150,13 +162,17 @@ std::optional<AttentionShape> FastestAttention(const DeviceSpec& device) {
   return AttentionShape{static_cast<double>(fastest->head), fastest->backward, fastest->mask};
 }
 
+double PeakFlops(const DeviceSpec& device, const Work& work) {
+  return work.contraction ? PeakOf(device, work.dtype, *work.contraction) : FlopsFor(device, work.dtype).constant.value;
+}
+
 double FlopSeconds(const DeviceSpec& device, const Work& work) {
   if (work.flops <= 0) return 0;
   const bool by_shape = work.contraction && !device.contraction.ceilings.empty();
   const double efficiency = by_shape         ? ContractionEfficiency(device, work.dtype, *work.contraction)
                             : work.attention ? AttentionEfficiency(device, work.dtype, *work.attention)
                                              : device.compute_efficiency.value;
-  return work.flops / (FlopsFor(device, work.dtype).constant.value * efficiency);
+  return work.flops / (PeakFlops(device, work) * efficiency);
 }
 
 double ByteSeconds(const DeviceSpec& device, double bytes) {

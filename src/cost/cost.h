@@ -31,6 +31,7 @@ struct Cost {
 struct ContractionShape {
   double batch = 1, m = 1, n = 1, k = 1;
   bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts; `batch` has some
+  bool convolution = false;
 };
 
 // What attention kernels' rates go by (cluster/cluster.h, AttentionSpeed).
@@ -56,7 +57,7 @@ struct Work {
 // on average: m / tile + 1/2 in place of ceil(m / tile), and they reach no more than ContractionSpec::grouped of that.
 // Of few rows tiles are as narrow (r x tile, where m or n is r < tile): their speed is that of the units fed at the
 // same rate, r x tile / (r + tile) products an element against tile / 2, or against as much less as the type's peak is
-// below that of 16 bits. At least kLeastEfficiency.
+// below that of 16 bits. The peak is PeakFlops'. At least kLeastEfficiency.
 inline constexpr double kLeastEfficiency = 1e-3;
 double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
 
@@ -66,6 +67,8 @@ double AttentionEfficiency(const DeviceSpec& device, DType dtype, const Attentio
 // The shape of the fastest row, if one is faster than 1.
 std::optional<AttentionShape> FastestAttention(const DeviceSpec& device);
 
+// Operations a second at the device's peak, of this type and kind.
+double PeakFlops(const DeviceSpec& device, const Work& work);
 // Seconds of the flops alone, and of so many bytes alone; neither with launch or samples.
 double FlopSeconds(const DeviceSpec& device, const Work& work);
 double ByteSeconds(const DeviceSpec& device, double bytes);

@@ -47,6 +47,7 @@ void ContractionToMessage(const ContractionSpec& spec, v1::Contraction& message)
   ConstantToMessage(spec.units, *message.mutable_units());
   ConstantToMessage(spec.tile, *message.mutable_tile());
   if (spec.grouped.value != 1) ConstantToMessage(spec.grouped, *message.mutable_grouped());
+  if (spec.f32_convolutions) ConstantToMessage(*spec.f32_convolutions, *message.mutable_f32_convolutions());
 }
 
 constexpr std::string_view kForward = "forward", kBackward = "backward";
@@ -165,6 +166,11 @@ Status ContractionFromMessage(const v1::Contraction& message, ContractionSpec& s
   if (message.has_grouped()) {
     const ConstantRow grouped[] = {{"grouped", true, message.grouped(), spec.grouped}};
     SBP_RETURN_IF_ERROR(ReadConstants(grouped));
+  }
+  if (message.has_f32_convolutions()) {
+    const ConstantRow rounded[] = {
+        {"f32_convolutions", true, message.f32_convolutions(), spec.f32_convolutions.emplace()}};
+    SBP_RETURN_IF_ERROR(ReadConstants(rounded));
   }
   if (message.ceilings().empty()) return BadInput("\"ceilings\" is missing (as in {\"bf16\": 0.8})");
   return FlopsFromMessages("ceilings", message.ceilings(), spec.ceilings);

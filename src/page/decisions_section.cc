@@ -4,10 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "base/dtype.h"
 #include "base/ids.h"
 #include "boxing/op_seconds.h"
-#include "cluster/cluster.h"
+#include "cost/cost.h"
 #include "graph/kernel_groups.h"
 #include "page/layout_table.h"
 #include "page/sections.h"
@@ -51,20 +50,21 @@ Json Kernels(const Plan& plan) {
   return {{"of_op", std::move(of_op)}, {"kinds", std::move(kinds)}, {"no_kernel", std::move(no_kernel)}};
 }
 
-// Of each op the flops and the rate that a device has for its element type.
+// Of each op the flops and the rate that a device has for its kind and element type.
 void AddFlops(const PageFacts& facts, Json& section) {
   const Problem* problem = facts.options.problem;
   if (problem == nullptr) {
     section["flops"] = nullptr;
     return;
   }
-  std::map<DType, size_t> known;
+  std::map<double, size_t> known;
   Json flops = Json::array(), peaks = Json::array(), peak_of = Json::array();
   for (uint32_t op = 0; op < facts.plan.graph.ops.size(); ++op) {
     const CandidateList& list = problem->candidates(OpId(op));
-    const DType type = WorkOf(*list.instance, list.candidates[0], problem->mesh).dtype;
-    const auto [entry, is_new] = known.try_emplace(type, known.size());
-    if (is_new) peaks.push_back(FlopsFor(facts.plan.cluster.device, type).constant.value);
+    const Work work = WorkOf(*list.instance, list.candidates[0], problem->mesh);
+    const double peak = PeakFlops(facts.plan.cluster.device, work);
+    const auto [entry, is_new] = known.try_emplace(peak, known.size());
+    if (is_new) peaks.push_back(peak);
     flops.push_back(list.instance->flops);
     peak_of.push_back(entry->second);
   }

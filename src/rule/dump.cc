@@ -88,6 +88,7 @@ std::string Dump(const RuleInstance& instance) {
   }
   for (const PartialClause& partial : map.partials) text += PartialLine(instance, partial);
   if (!map.addends.empty()) text += StrCat("  addend ", NameList(instance.operand_names, map.addends), "\n");
+  if (map.convolution) text += "  convolution\n";
   if (map.view) text += "  view\n";
   if (!map.unused.empty()) text += StrCat("  unused ", NameList(instance.operand_names, map.unused), "\n");
   if (!map.picked.empty()) text += StrCat("  picked ", NameList(instance.operand_names, map.picked), "\n");

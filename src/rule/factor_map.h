@@ -81,6 +81,7 @@ struct FactorMap {
   std::vector<int> addends;             // operands added after the reduction
   std::vector<int> unused;              // operands of which only shape and type are read
   std::vector<int> picked;              // operands of which no more is read than results hold: what lies at some places
+  bool convolution = false;             // a contraction in which a window slides over the first operand
   bool view = false;                    // the result is the first operand, in its memory: no kernel runs
   std::vector<ExplicitSignature> signatures;
   // Why factors that one might expect to split are whole; shown by explain and in the plan's list of replicated

@@ -153,6 +153,7 @@ class Inheritor {
       map.results[r] = from.map.results[r];
     }
     map.reduces = from.map.reduces;
+    map.convolution = from.map.convolution;
     map.notes = from.map.notes;
     map.alternatives = from.map.alternatives;
     map.unused = Places(from.map.unused);

@@ -154,6 +154,7 @@ Status FactorizeConv(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(Shape shape, ConvResult(context, x[0], channels, window));
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
+  map.convolution = true;
   ShareDim(context, at.x, 0, 0, 0);
   NameChannels(context, channels);
   Carry(map.operands[at.x][1], {channels.group, channels.input});
@@ -180,6 +181,7 @@ Status FactorizeConvTranspose(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(Shape shape, ConvResult(context, x[0], channels, window));
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
+  map.convolution = true;
   ShareDim(context, at.x, 0, 0, 0);
   NameChannels(context, channels);
   Carry(map.operands[at.x][1], {channels.group, channels.input});
@@ -216,6 +218,7 @@ Status FactorizeDeformConv(FactorizerContext& context) {
   }
   context.SetResult(0, shape);
   FactorMap& map = context.map();
+  map.convolution = true;
   const bool masked = context.has(mask);
   const auto share_with_offsets = [&](size_t d) {
     CopyDim(map.results[0][d], map.operands[at_offset][d]);

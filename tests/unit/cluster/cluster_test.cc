@@ -45,6 +45,10 @@ TEST(Cluster, VerifyFindsEachFault) {
        "intra_node: bandwidth"},
       {[](Cluster& c) { c.inter_node.latency_seconds.value = std::nan(""); }, "inter_node: latency_seconds"},
       {[](Cluster& c) { c.device.contraction.grouped.value = 2; }, "contraction: grouped is 2"},
+      {[](Cluster& c) {
+         c.device.contraction.f32_convolutions = {0, "test"};
+       },
+       "contraction: f32_convolutions is 0"},
       {[](Cluster& c) { c.device.attention[1].speed.value = 0; }, "attention, row 1: value is 0"},
       {[](Cluster& c) { c.device.attention[0].head = 0; }, "attention, row 0: head is 0"},
       {[](Cluster& c) { std::swap(c.device.attention[0], c.device.attention[1]); },

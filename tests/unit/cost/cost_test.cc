@@ -42,6 +42,17 @@ TEST(Compute, GroupedProductsReachAPartOfWhatOthersDo) {
   EXPECT_GT(ContractionEfficiency(device, DType::kBF16, even), before * 0.9);
 }
 
+// cuDNN rounds operands of f32 to TF32, cuBLAS does not.
+TEST(Compute, ConvolutionsOfF32RunOnTensorCores) {
+  const DeviceSpec device = FindPreset("8xA100-80G")->device;
+  const auto seconds = [&](DType dtype, bool convolution) {
+    return FlopSeconds(device, {1e12, 0, dtype, {}, ContractionShape{8, 4096, 4096, 4096, false, convolution}});
+  };
+  EXPECT_NEAR(seconds(DType::kF32, true), 2 * seconds(DType::kBF16, true), 1e-9);
+  EXPECT_GT(seconds(DType::kF32, false), 5 * seconds(DType::kF32, true));
+  EXPECT_DOUBLE_EQ(seconds(DType::kBF16, true), seconds(DType::kBF16, false));
+}
+
 // Kernels for a few rows wait for memory; whole tiles of rows are products as any others.
 TEST(Compute, FewRowsFillNarrowTiles) {
   const DeviceSpec device = FindPreset("8xH100")->device;
