@@ -126,11 +126,10 @@ class Looker {
     }
   }
 
-  // Without the limit first, which takes a fraction of the time, unless plans of coarser meshes say that it presses:
-  // a bound without it holds with it, and a plan that fits is one.
+  // Without the limit first, which takes a fraction of the time: a bound without it holds with it, and a plan that fits
+  // is one. Where the limit presses, the bound says what it costs.
   Status Relax() {
-    const bool may_have_room = !look_.known || look_.fits;
-    if (limit_ && may_have_room) {
+    if (limit_) {
       SBP_ASSIGN_OR_RETURN(const bool fits, Relax(std::nullopt));
       if (fits) return OkStatus();
     }
