@@ -9,7 +9,8 @@ namespace sbp {
 namespace {
 
 using Kind = OpTraits::Kind;
-constexpr int kMostSeen = 512;  // ops that one look back sees
+constexpr int kMostSeen = 512;       // ops that one look back sees
+constexpr int kMostSeenBefore = 64;  // of those before what it asks about
 
 }  // namespace
 
@@ -28,24 +29,31 @@ GroupDrafts::GroupDrafts(const Graph& graph, const RuleSet& rules)
   FindFree();
 }
 
-// From the last op to the first: are all who read a result, moves passed through, such as absorb moves?
+// From the last op to the first: are all who read a result, moves passed through, such as absorb moves? Convolutions
+// read what lies in memory by strides, and nothing else.
 void GroupDrafts::FindFree() {
-  std::vector<bool> absorbed(graph_.tensors.size(), false);
+  std::vector<bool> absorbed(graph_.tensors.size(), false), convolved(graph_.tensors.size(), false);
   for (size_t o = graph_.ops.size(); o-- > 0;) {
     const Op& op = graph_.ops[o];
     bool all = true;
     for (const TensorId result : op.outputs) {
       if (!result.valid()) continue;
       const auto [begin, end] = uses_.of(result);
+      bool is_convolved = false;
       const bool ok = !kept_[result.index()] && begin != end && std::all_of(begin, end, [&](const Use& use) {
-        const Kind kind = traits_[use.op.index()].kind;
-        if (kind == Kind::kLight || kind == Kind::kContraction) return true;
-        const bool passes = kind == Kind::kView || kind == Kind::kMove;
-        return passes && std::ranges::all_of(graph_.op(use.op).outputs,
-                                             [&](TensorId next) { return !next.valid() || absorbed[next.index()]; });
+        const OpTraits& reader = traits_[use.op.index()];
+        is_convolved = is_convolved || reader.convolves;
+        if (reader.kind == Kind::kLight || reader.kind == Kind::kContraction) return true;
+        const bool passes = reader.kind == Kind::kView || reader.kind == Kind::kMove;
+        return passes && std::ranges::all_of(graph_.op(use.op).outputs, [&](TensorId next) {
+                 if (!next.valid()) return true;
+                 is_convolved = is_convolved || convolved[next.index()];
+                 return static_cast<bool>(absorbed[next.index()]);
+               });
       });
-      absorbed[result.index()] = ok;
-      all = all && ok;
+      convolved[result.index()] = is_convolved;
+      absorbed[result.index()] = ok && !(is_convolved && traits_[o].spreads);
+      all = all && absorbed[result.index()];
     }
     if (traits_[o].kind == Kind::kView) free_[o] = true;
     if (traits_[o].kind == Kind::kMove && all) free_[o] = true;
@@ -110,7 +118,6 @@ bool GroupDrafts::ReentersGroup(uint32_t op, int32_t group) {
 }
 
 bool GroupDrafts::ReentersBoth(int32_t group, int32_t other) {
-  const uint32_t first = std::min(groups_[group].first, groups_[other].first);
   std::vector<uint32_t> before;
   for (const int32_t own : {group, other}) {
     for (const uint32_t op : groups_[own].ops) {
@@ -118,7 +125,7 @@ bool GroupDrafts::ReentersBoth(int32_t group, int32_t other) {
         const OpId producer = graph_.tensor(operand).producer;
         if (!producer.valid()) return;
         const int32_t from = group_of_[producer.index()];
-        if (from != group && from != other && (producer.value > first || from >= 0)) before.push_back(producer.value);
+        if (from != group && from != other) before.push_back(producer.value);
       });
     }
   }
@@ -132,11 +139,12 @@ void GroupDrafts::Merge(int32_t into, int32_t from) {
   for (const uint32_t op : taken.ops) Put(op, into);
 }
 
-// Backwards over ops that are not before the groups, every other group entered as a whole.
+// Backwards, every other group entered as a whole: not far over ops before the groups, which depend on them only where
+// such a group reaches from there to behind their beginning.
 bool GroupDrafts::DependsOnGroups(const std::vector<uint32_t>& ops, int32_t group, int32_t other) {
   const uint32_t first = std::min(groups_[group].first, groups_[other].first);
   ++look_;
-  int left = kMostSeen;
+  int left = kMostSeen, left_before = kMostSeenBefore;
   std::vector<uint32_t> open;
   const auto see = [&](uint32_t seen) {
     if (op_seen_[seen] == look_) return;
@@ -153,8 +161,8 @@ bool GroupDrafts::DependsOnGroups(const std::vector<uint32_t>& ops, int32_t grou
       group_seen_[own] = look_;
       for (const uint32_t member : groups_[own].ops) see(member);
     }
-    if (next < first) continue;
-    if (--left == 0) return true;
+    if (next < first && --left_before < 0) continue;
+    if (next >= first && --left == 0) return true;
     EachOperand(graph_.ops[next], [&](TensorId operand) {
       if (graph_.tensor(operand).producer.valid()) see(graph_.tensor(operand).producer.value);
     });

@@ -118,8 +118,14 @@ class TraitsFinder {
     const Result<Graph> inner = ExpandOp(query, rules_);
     if (!inner.ok()) return Anchor();
     OpTraits all{.kind = Kind::kView};
+    bool permutes = false;
     for (const Op& part : inner->ops) {
       const OpTraits traits = Of(*inner, part, depth + 1);
+      const PrimitiveRow* primitive = FindPrimitive(inner->type_of(part));
+      const bool mixes = permutes && primitive != nullptr && primitive->kind == PrimitiveClass::kReshape;
+      permutes = permutes || (primitive != nullptr && primitive->kind == PrimitiveClass::kTranspose);
+      all.spreads = all.spreads || traits.spreads || mixes;
+      all.convolves = all.convolves || traits.convolves;
       if (traits.kind == Kind::kAnchor) return Anchor();
       if (traits.kind == Kind::kContraction && all.kind == Kind::kContraction) return Anchor();
       all.kind = std::max(all.kind, traits.kind);
@@ -140,6 +146,8 @@ class TraitsFinder {
     OpTraits traits{.kind = KindOf(primitive.kind)};
     traits.exponentiates = primitive.op == "Exp";
     traits.joins = primitive.kind == PrimitiveClass::kConcat;
+    traits.convolves = primitive.kind == PrimitiveClass::kConvolution;
+    traits.spreads = primitive.kind == PrimitiveClass::kBroadcast;
     if (primitive.kind != PrimitiveClass::kReduce) return traits;
     traits.sums = primitive.op == "ReduceSum";
     traits.reduces = true;

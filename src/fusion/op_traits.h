@@ -24,6 +24,9 @@ struct OpTraits {
   int64_t rows = 0;
   bool exponentiates = false, sums = false;  // of softmax
   bool joins = false;                        // is it a join of parts, and nothing else?
+  bool convolves = false;                    // of contractions
+  // Of moves: its result does not lie in the operand by strides, as it repeats elements or mixes dimensions.
+  bool spreads = false;
 };
 
 // Per op. `graph` is resolved. Each distinct question to the rules is asked once.

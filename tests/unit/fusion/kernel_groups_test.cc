@@ -348,6 +348,38 @@ TEST(KernelGroups, MovesThatNeighboursAbsorbRunNoKernel) {
   EXPECT_THAT(groups.no_kernel, ElementsAre(true, false, false));  // the last one is written out
 }
 
+// cuDNN reads what lies in memory by strides; what repeats elements or mixes dimensions is written for it.
+TEST(KernelGroups, ConvolutionsAbsorbNothingButStrides) {
+  for (const bool mixes : {false, true}) {
+    Lines lines;
+    lines.Input("x", {1, 8, 4, 6}).Input("w", {2, 2, 3, 3}).Input("v", {2, 8, 3, 3});
+    if (mixes) {
+      lines.Op("DepthToSpace", {"x"}, "moved", {{"blocksize", int64_t{2}}}).Op("Conv", {"moved", "w"}, "y");
+    } else {
+      lines.Op("Transpose", {"x"}, "moved", {{"perm", std::vector<int64_t>{0, 1, 3, 2}}})
+          .Op("Conv", {"moved", "v"}, "y");
+    }
+    const KernelGroups groups = FuseOps(lines.Make({"y"}), Rules(), {}).groups;
+    EXPECT_THAT(groups.no_kernel, ElementsAre(!mixes, false)) << mixes;
+  }
+}
+
+// A sum before the small kernel's first op reaches it through the large kernel, which begins before both: as in the
+// gradient of a batch's normalisation.
+TEST(KernelGroups, SmallOnesDoNotCloseACircleThroughALargeOne) {
+  const Graph graph = Lines()
+                          .Input("x", {2048, 8})
+                          .Input("w", {8})
+                          .Ints("first", {0})
+                          .Op("Exp", {"x"}, "dy")
+                          .Op("ReduceSum", {"dy", "first"}, "sums", {{"keepdims", int64_t{0}}})
+                          .Op("Neg", {"w"}, "small")
+                          .Op("Mul", {"dy", "small"}, "large")
+                          .Op("Mul", {"small", "sums"}, "behind")
+                          .Make({"large", "behind"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: dy sums large"));
+}
+
 // Whatever the graph: groups wait for each other in one direction only, and what is inside is read inside, or made anew
 // by who reads it.
 TEST(KernelGroups, FormAGraphWithoutCycles) {
