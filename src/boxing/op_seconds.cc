@@ -26,7 +26,13 @@ double LocalBytesOf(const TensorType& type, const NdSbp& layout, const Mesh& mes
   return static_cast<double>(BytesOf(type.dtype, elements));
 }
 
+bool IsSmallInteger(DType dtype) { return IsInteger(dtype) && DTypeBits(dtype) <= 8; }
+
+// Of quantised operands and results what is computed with, whatever their scales are.
 DType WorkType(const RuleInstance& instance) {
+  if (!instance.operands.empty() && !instance.results.empty() && IsSmallInteger(instance.operands[0].dtype) &&
+      IsSmallInteger(instance.results[0].dtype))
+    return instance.operands[0].dtype;
   DType first = DType::kUndefined;
   for (size_t i = 0; i < instance.operands.size(); ++i) {
     if (!instance.present[i]) continue;
@@ -140,7 +146,8 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
   const auto in_first = [&](size_t f) { return Carries(map.operands[static_cast<size_t>(first)], f); };
   ContractionShape shape;
   const auto second = static_cast<size_t>(map.partials[1].operands.empty() ? first : map.partials[1].operands.front());
-  shape.k = WithoutFactors(map.operands[second], instance.operands[second]);
+  const double window = WithoutFactors(map.operands[second], instance.operands[second]);
+  shape.k = window;
   shape.m = WithoutFactors(map.results[0], instance.results[0]);
   for (size_t f = 0; f < sizes.size(); ++f) {
     if (map.factors[f].masked) continue;
@@ -157,7 +164,7 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
     }
   }
   DealRows(map, sizes, shape);
-  shape.convolution = map.convolution;
+  if (map.convolution) shape.window = window;
   return shape;
 }
 
@@ -174,8 +181,10 @@ double ReadBytes(const RuleInstance& instance, size_t slot, const OperandBytes& 
   return std::min(held, made);
 }
 
+// Also a convolution that sums over no channels.
 bool IsContraction(const RuleInstance& instance) {
-  return instance.contraction && instance.map.partials.size() > 1 && !instance.map.partials[0].operands.empty();
+  return (instance.contraction || instance.map.convolution) && instance.map.partials.size() > 1 &&
+         !instance.map.partials[0].operands.empty();
 }
 
 // Is the operand one of matrices among which rows are dealt?
@@ -303,7 +312,8 @@ double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Clus
       instance, part,
       [&](size_t i) { return IsOutside(fusion, false, i) ? ReadBytes(instance, i, of_operand, of_result) : 0; },
       [&](size_t r) { return IsOutside(fusion, true, r) ? of_result(r) : 0; });
-  if (IsContraction(instance)) least.contraction = {kAmple, kAmple, kAmple, kAmple, false, instance.map.convolution};
+  if (IsContraction(instance))
+    least.contraction = {kAmple, kAmple, kAmple, kAmple, false, instance.map.convolution ? 1.0 : 0};
   if (fusion == nullptr) return LeastComputeSeconds(cluster.device, least);
   if (fusion->no_kernel) return 0;
   if (!fusion->anchor) least.flops = 0;

@@ -28,7 +28,7 @@ double CeilingOf(const ContractionSpec& spec, DType dtype) {
 
 // Are operands rounded on their way into the units?
 bool IsRounded(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
-  return shape.convolution && dtype == DType::kF32 && device.contraction.f32_convolutions;
+  return shape.window > 0 && dtype == DType::kF32 && device.contraction.f32_convolutions;
 }
 double PeakOf(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
   return IsRounded(device, dtype, shape) ? device.contraction.f32_convolutions->value
@@ -91,6 +91,18 @@ double StatedAttention(const DeviceSpec& device, const AttentionShape& shape) {
     speed = below.speed.value + part * (speed - below.speed.value);
   }
   return std::max(kLeastEfficiency, device.compute_efficiency.value * speed);
+}
+
+// Matrix units take channels 16 bytes at a time, as cuDNN pads the few of a first layer; what has next to none, as each
+// group of a depthwise convolution, is left to the vector units. `seconds`: of as many flops of whole channels.
+double ConvolutionSeconds(const DeviceSpec& device, const Work& work, double seconds) {
+  constexpr double kBitsAtATime = 128;
+  const double unit = std::max(1.0, kBitsAtATime / DTypeBits(work.dtype));
+  const double channels = std::max(1.0, work.contraction->k / work.contraction->window);
+  const double padded = seconds * std::ceil(channels / unit) * unit / channels;
+  const DType vector = DTypeBits(work.dtype) > 32 ? work.dtype : DType::kF32;
+  const double rate = FlopsFor(device, vector).constant.value * CeilingOf(device.contraction, vector);
+  return std::min(padded, work.flops / rate);
 }
 
 double Roofline(const DeviceSpec& device, const Work& work) {
@@ -172,7 +184,8 @@ double FlopSeconds(const DeviceSpec& device, const Work& work) {
   const double efficiency = by_shape         ? ContractionEfficiency(device, work.dtype, *work.contraction)
                             : work.attention ? AttentionEfficiency(device, work.dtype, *work.attention)
                                              : device.compute_efficiency.value;
-  return work.flops / (PeakFlops(device, work) * efficiency);
+  const double seconds = work.flops / (PeakFlops(device, work) * efficiency);
+  return by_shape && work.contraction->window > 0 ? ConvolutionSeconds(device, work, seconds) : seconds;
 }
 
 double ByteSeconds(const DeviceSpec& device, double bytes) {

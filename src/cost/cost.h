@@ -31,7 +31,7 @@ struct Cost {
 struct ContractionShape {
   double batch = 1, m = 1, n = 1, k = 1;
   bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts; `batch` has some
-  bool convolution = false;
+  double window = 0;  // of a convolution: elements of its window, so that k / window channels are summed over
 };
 
 // What attention kernels' rates go by (cluster/cluster.h, AttentionSpeed).
@@ -69,7 +69,8 @@ std::optional<AttentionShape> FastestAttention(const DeviceSpec& device);
 
 // Operations a second at the device's peak, of this type and kind.
 double PeakFlops(const DeviceSpec& device, const Work& work);
-// Seconds of the flops alone, and of so many bytes alone; neither with launch or samples.
+// Seconds of the flops alone, and of so many bytes alone; neither with launch or samples. Channels of a convolution are
+// padded to 16 bytes, or it runs on vector units (f32) where that is faster.
 double FlopSeconds(const DeviceSpec& device, const Work& work);
 double ByteSeconds(const DeviceSpec& device, double bytes);
 // Of a kernel that waits in a queue or in a captured graph: what the device states, else its plain launch.

@@ -218,7 +218,6 @@ Status FactorizeDeformConv(FactorizerContext& context) {
   }
   context.SetResult(0, shape);
   FactorMap& map = context.map();
-  map.convolution = true;
   const bool masked = context.has(mask);
   const auto share_with_offsets = [&](size_t d) {
     CopyDim(map.results[0][d], map.operands[at_offset][d]);

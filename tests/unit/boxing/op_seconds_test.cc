@@ -138,6 +138,42 @@ TEST(OpSeconds, OfAConvolutionAreThoseOfAProductWithItsWindowInTheSums) {
   const Work of_product = WorkOf(*product, MakeCandidates(product, mesh).candidates.front(), mesh);
   EXPECT_EQ(of_product.contraction->k, 256);
   EXPECT_GT(ContractionEfficiency(cluster.device, DType::kBF16, *work.contraction), 0.5);
+  EXPECT_EQ(shape.window, 7 * 7);
+  EXPECT_EQ(of_product.contraction->window, 0);
+}
+
+// One channel a group: nothing is summed over but the window.
+TEST(OpSeconds, OfADepthwiseConvolutionAreThoseOfVectorUnits) {
+  const Mesh mesh = *ParseMesh("a=1");
+  const Cluster cluster = *FindPreset("8xA100-80G");
+  Attributes depthwise;
+  depthwise.Set("group", int64_t{256});
+  const auto seconds = [&](int64_t side) {
+    const RuleInstanceRef conv = Move("Conv", depthwise,
+                                      {{.present = true, .type = {DType::kF16, {64, 256, 55 + side, 55 + side}}},
+                                       {.present = true, .type = {DType::kF16, {256, 1, side, side}}}});
+    const Work work = WorkOf(*conv, MakeCandidates(conv, mesh).candidates.front(), mesh);
+    return FlopSeconds(cluster.device, work) / work.flops;
+  };
+  EXPECT_DOUBLE_EQ(1 / seconds(31), 19.5e12 * 0.9);
+  EXPECT_DOUBLE_EQ(seconds(7), seconds(31));
+}
+
+// Of 8 bits whatever the scales are.
+TEST(OpSeconds, OfAQuantisedConvolutionAreThoseOfIntegers) {
+  const Mesh mesh = *ParseMesh("a=1");
+  const OperandInfo scale{.present = true, .type = {DType::kF32, {}}}, zero{.present = true, .type = {DType::kU8, {}}};
+  const Attributes none;
+  const RuleInstanceRef conv = Move("QLinearConv", none,
+                                    {{.present = true, .type = {DType::kU8, {8, 16, 30, 30}}},
+                                     scale,
+                                     zero,
+                                     {.present = true, .type = {DType::kU8, {32, 16, 3, 3}}},
+                                     scale,
+                                     zero,
+                                     scale,
+                                     zero});
+  EXPECT_EQ(WorkOf(*conv, MakeCandidates(conv, mesh).candidates.front(), mesh).dtype, DType::kU8);
 }
 
 // Four rows of a table of 1,000 are read, by a rank that holds half of it, too; a small table is read once, however

@@ -45,12 +45,26 @@ TEST(Compute, GroupedProductsReachAPartOfWhatOthersDo) {
 // cuDNN rounds operands of f32 to TF32, cuBLAS does not.
 TEST(Compute, ConvolutionsOfF32RunOnTensorCores) {
   const DeviceSpec device = FindPreset("8xA100-80G")->device;
-  const auto seconds = [&](DType dtype, bool convolution) {
-    return FlopSeconds(device, {1e12, 0, dtype, {}, ContractionShape{8, 4096, 4096, 4096, false, convolution}});
+  const auto seconds = [&](DType dtype, double window) {
+    return FlopSeconds(device, {1e12, 0, dtype, {}, ContractionShape{8, 4096, 4096, 9 * 512, false, window}});
   };
-  EXPECT_NEAR(seconds(DType::kF32, true), 2 * seconds(DType::kBF16, true), 1e-9);
-  EXPECT_GT(seconds(DType::kF32, false), 5 * seconds(DType::kF32, true));
-  EXPECT_DOUBLE_EQ(seconds(DType::kBF16, true), seconds(DType::kBF16, false));
+  EXPECT_NEAR(seconds(DType::kF32, 9), 2 * seconds(DType::kBF16, 9), 1e-9);
+  EXPECT_GT(seconds(DType::kF32, 0), 5 * seconds(DType::kF32, 9));
+  EXPECT_DOUBLE_EQ(seconds(DType::kBF16, 9), seconds(DType::kBF16, 0));
+}
+
+// Three channels of 16 bits take as long as eight; one a group is computed by vector units.
+TEST(Compute, ConvolutionsOfFewChannelsWasteMatrixUnits) {
+  const DeviceSpec device = FindPreset("8xA100-80G")->device;
+  const auto seconds = [&](double channels, double outputs, double window) {
+    const ContractionShape shape{1, 1 << 20, outputs, channels * window, false, window};
+    return FlopSeconds(device, {1e12, 0, DType::kF16, {}, shape});
+  };
+  // Depth of the sums apart, which counts the channels that are there.
+  const auto depth = [](double channels) { return 49 * channels / (49 * channels + 64); };
+  EXPECT_NEAR(seconds(3, 128, 49) * depth(3), seconds(8, 128, 49) * depth(8) * 8 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(seconds(1, 1, 9), 1e12 / (19.5e12 * 0.9));
+  EXPECT_DOUBLE_EQ(seconds(1, 1, 961), seconds(1, 1, 9));
 }
 
 // Kernels for a few rows wait for memory; whole tiles of rows are products as any others.
