@@ -39,7 +39,7 @@ const std::vector<PassRow>& AllRows() {
       {{"join moves", simplify::JoinMoves}, {}},
       {{"unpack heads", simplify::UnpackHeads}, {"com.microsoft::GroupQueryAttention"}},
       {{"split weights", simplify::SplitWeights}, {}},
-      {{"order rows", simplify::OrderRows}, {"Transpose"}},
+      {{"order rows", simplify::OrderRows, true}, {"Transpose"}},
       {{"join moves", simplify::JoinMoves}, {}},  // what the parts of weights and rows in order leave
       {{"recomputed pieces", simplify::RecomputedPieces}, {}},
   };
