@@ -288,7 +288,7 @@ double FusedSeconds(const RuleInstance& instance, const Candidate& candidate, co
   return (kernel + (fusion.launches ? QueuedLaunchSeconds(device) : 0)) * correction;
 }
 
-constexpr double kAmple = 1e9;  // a product of such sizes runs at its ceiling
+constexpr double kAmple = 1e12;  // a product of such sizes runs at its ceiling
 
 }  // namespace
 

@@ -99,10 +99,13 @@ double ConvolutionSeconds(const DeviceSpec& device, const Work& work, double sec
   constexpr double kBitsAtATime = 128;
   const double unit = std::max(1.0, kBitsAtATime / DTypeBits(work.dtype));
   const double channels = std::max(1.0, work.contraction->k / work.contraction->window);
-  const double padded = seconds * std::ceil(channels / unit) * unit / channels;
+  if (channels >= unit && work.contraction->n >= unit) return seconds;
   const DType vector = DTypeBits(work.dtype) > 32 ? work.dtype : DType::kF32;
-  const double rate = FlopsFor(device, vector).constant.value * CeilingOf(device.contraction, vector);
-  return std::min(padded, work.flops / rate);
+  const FlopsAnswer units = FlopsFor(device, vector);
+  const double ceiling = CeilingOf(device.contraction, units.substituted ? work.dtype : vector);
+  const double part = units.substituted ? std::min(ceiling, device.compute_efficiency.value) : ceiling;
+  const double padded = seconds * std::ceil(channels / unit) * unit / channels;
+  return std::min(padded, work.flops / (units.constant.value * part));
 }
 
 double Roofline(const DeviceSpec& device, const Work& work) {

@@ -159,6 +159,29 @@ TEST(OpSeconds, OfADepthwiseConvolutionAreThoseOfVectorUnits) {
   EXPECT_DOUBLE_EQ(seconds(7), seconds(31));
 }
 
+// Whatever its channels, on every device.
+TEST(OpSeconds, OfAConvolutionAreAtLeastTheLeast) {
+  const Mesh mesh = *ParseMesh("a=1");
+  for (const PresetRow& preset : AllPresets()) {
+    const Cluster cluster = preset.make();
+    for (const DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
+      for (const int64_t channels : {1, 3, 64}) {
+        for (const int64_t outputs : {1, 4, 256}) {
+          Attributes grouped;
+          grouped.Set("group", int64_t{32});
+          const RuleInstanceRef conv = Move("Conv", grouped,
+                                            {{.present = true, .type = {dtype, {64, 32 * channels, 64, 64}}},
+                                             {.present = true, .type = {dtype, {32 * outputs, channels, 31, 31}}}});
+          const double least = LeastOpSeconds(*conv, mesh, cluster, nullptr);
+          const double seconds = OpSeconds(*conv, MakeCandidates(conv, mesh).candidates.front(), mesh, cluster);
+          EXPECT_LE(least, seconds * (1 + 1e-9)) << preset.name << " " << channels << " " << outputs;
+          EXPECT_LT(seconds, 1e5 * least);
+        }
+      }
+    }
+  }
+}
+
 // Of 8 bits whatever the scales are.
 TEST(OpSeconds, OfAQuantisedConvolutionAreThoseOfIntegers) {
   const Mesh mesh = *ParseMesh("a=1");
