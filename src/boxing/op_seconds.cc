@@ -136,6 +136,14 @@ std::vector<int64_t> LocalSizes(const RuleInstance& instance, const Candidate& c
   return sizes;
 }
 
+// Elements over the spatial dimensions of a convolution's result. A window that is larger is a picture itself, in the
+// gradient of a weight, which sums over it and over samples alike.
+double PictureOf(const TensorType& result) {
+  double size = 1;
+  for (size_t d = 2; d < result.shape.size(); ++d) size *= static_cast<double>(result.shape[d]);
+  return size;
+}
+
 // Sizes of the local product: letters of the first factor and the result, of the second, of both alone, of all. Rows
 // are also what else the result has, and sums run over what else the second operand has.
 ContractionShape LocalContraction(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
@@ -164,7 +172,7 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
     }
   }
   DealRows(map, sizes, shape);
-  if (map.convolution) shape.window = window;
+  if (map.convolution) shape.window = window > PictureOf(instance.results[0]) ? 1 : window;
   return shape;
 }
 

@@ -102,10 +102,11 @@ double ConvolutionSeconds(const DeviceSpec& device, const Work& work, double sec
   if (channels >= unit && work.contraction->n >= unit) return seconds;
   const DType vector = DTypeBits(work.dtype) > 32 ? work.dtype : DType::kF32;
   const FlopsAnswer units = FlopsFor(device, vector);
-  const double ceiling = CeilingOf(device.contraction, units.substituted ? work.dtype : vector);
-  const double part = units.substituted ? std::min(ceiling, device.compute_efficiency.value) : ceiling;
+  const double ceiling = CeilingOf(device, work.dtype, *work.contraction);
+  const double part = units.substituted ? device.compute_efficiency.value : CeilingOf(device.contraction, vector);
+  const double rate = std::min(units.constant.value * part, PeakFlops(device, work) * ceiling);
   const double padded = seconds * std::ceil(channels / unit) * unit / channels;
-  return std::min(padded, work.flops / (units.constant.value * part));
+  return std::min(padded, work.flops / rate);
 }
 
 double Roofline(const DeviceSpec& device, const Work& work) {

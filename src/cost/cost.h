@@ -31,7 +31,7 @@ struct Cost {
 struct ContractionShape {
   double batch = 1, m = 1, n = 1, k = 1;
   bool uneven = false;  // m is the mean: each product has rows of its own number, as those of experts; `batch` has some
-  double window = 0;    // of a convolution: elements of its window, so that k / window channels are summed over
+  double window = 0;    // of a convolution: k / window are the channels that matrix units take together
 };
 
 // What attention kernels' rates go by (cluster/cluster.h, AttentionSpeed).

@@ -9,8 +9,8 @@ namespace sbp {
 namespace {
 
 using Kind = OpTraits::Kind;
-constexpr int kMostSeen = 512;       // ops that one look back sees
-constexpr int kMostSeenBefore = 64;  // of those before what it asks about
+constexpr int kMostSeen = 512;        // ops that one look back sees
+constexpr int kMostSeenBefore = 128;  // of those before what it asks about
 
 }  // namespace
 
@@ -30,7 +30,7 @@ GroupDrafts::GroupDrafts(const Graph& graph, const RuleSet& rules)
 }
 
 // From the last op to the first: are all who read a result, moves passed through, such as absorb moves? Convolutions
-// read what lies in memory by strides, and nothing else.
+// read and write what lies in memory by strides, and nothing else.
 void GroupDrafts::FindFree() {
   std::vector<bool> absorbed(graph_.tensors.size(), false), convolved(graph_.tensors.size(), false);
   for (size_t o = graph_.ops.size(); o-- > 0;) {
@@ -67,7 +67,9 @@ void GroupDrafts::FindFree() {
       producer = graph_.tensor(graph_.op(producer).inputs[0]).producer;
     const auto [begin, end] = uses_.of(operand);
     const bool alone = end - begin == 1 && op.outputs.size() == 1 && count(op.outputs[0]) == count(operand);
-    free_[o] = alone && producer.valid() && traits_[producer.index()].kind == Kind::kContraction;
+    if (!alone || !producer.valid()) continue;
+    const OpTraits& maker = traits_[producer.index()];
+    free_[o] = maker.kind == Kind::kContraction && !(maker.convolves && traits_[o].spreads);
   }
 }
 
@@ -139,8 +141,8 @@ void GroupDrafts::Merge(int32_t into, int32_t from) {
   for (const uint32_t op : taken.ops) Put(op, into);
 }
 
-// Backwards, every other group entered as a whole: not far over ops before the groups, which depend on them only where
-// such a group reaches from there to behind their beginning.
+// Backwards, every other group entered as a whole. Ops before the groups depend on them only where another group
+// reaches from there to behind their beginning: of those a few are looked at, which finds circles that are not long.
 bool GroupDrafts::DependsOnGroups(const std::vector<uint32_t>& ops, int32_t group, int32_t other) {
   const uint32_t first = std::min(groups_[group].first, groups_[other].first);
   ++look_;
@@ -157,7 +159,7 @@ bool GroupDrafts::DependsOnGroups(const std::vector<uint32_t>& ops, int32_t grou
     open.pop_back();
     const int32_t own = group_of_[next];
     if (own >= 0 && (own == group || own == other)) return true;
-    if (own >= 0 && group_seen_[own] != look_ && groups_[own].last > first) {
+    if (own >= 0 && group_seen_[own] != look_) {
       group_seen_[own] = look_;
       for (const uint32_t member : groups_[own].ops) see(member);
     }

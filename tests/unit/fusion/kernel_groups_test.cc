@@ -362,6 +362,15 @@ TEST(KernelGroups, ConvolutionsAbsorbNothingButStrides) {
     const KernelGroups groups = FuseOps(lines.Make({"y"}), Rules(), {}).groups;
     EXPECT_THAT(groups.no_kernel, ElementsAre(!mixes, false)) << mixes;
   }
+  const Graph between = Lines()
+                            .Input("x", {1, 2, 4, 6})
+                            .Input("w", {8, 2, 3, 3})
+                            .Input("v", {2, 2, 3, 3})
+                            .Op("Conv", {"x", "w"}, "c")
+                            .Op("DepthToSpace", {"c"}, "moved", {{"blocksize", int64_t{2}}})
+                            .Op("Conv", {"moved", "v"}, "y")
+                            .Make({"y"});
+  EXPECT_THAT(FuseOps(between, Rules(), {}).groups.no_kernel, ElementsAre(false, false, false));
 }
 
 // A sum before the small kernel's first op reaches it through the large kernel, which begins before both: as in the
