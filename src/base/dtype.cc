@@ -122,6 +122,7 @@ std::vector<std::string> DTypeNames() {
 int DTypeBits(DType type) { return RowOf(type).bits; }
 bool IsFloat(DType type) { return RowOf(type).family == Family::kFloat; }
 bool IsInteger(DType type) { return RowOf(type).family == Family::kSigned || RowOf(type).family == Family::kUnsigned; }
+bool IsSmallInteger(DType type) { return IsInteger(type) && DTypeBits(type) <= 8; }
 bool IsSigned(DType type) { return RowOf(type).family == Family::kSigned || IsFloat(type); }
 bool IsStorageOnly(DType type) {
   return (IsFloat(type) && DTypeBits(type) <= 8) || (IsInteger(type) && DTypeBits(type) < 8);

@@ -49,9 +49,10 @@ std::vector<std::string> DTypeNames();
 
 // Bits of one element; 0 for strings and the undefined type. Elements of 4 and 2 bits are packed.
 int DTypeBits(DType type);
-bool IsFloat(DType type);    // f64 down to f4
-bool IsInteger(DType type);  // signed and unsigned integers, not bool
-bool IsSigned(DType type);   // signed integers and floats
+bool IsFloat(DType type);         // f64 down to f4
+bool IsInteger(DType type);       // signed and unsigned integers, not bool
+bool IsSmallInteger(DType type);  // of at most 8 bits, as quantised tensors have
+bool IsSigned(DType type);        // signed integers and floats
 bool IsComplex(DType type);
 bool IsStorageOnly(DType type);  // kept and cast, never computed with: floats of 8 and 4 bits, integers of 4 and 2
 // The least and the greatest finite number of a type, as near as a double comes (i64 and u64 are rounded); 0 and 1 of

@@ -26,8 +26,6 @@ double LocalBytesOf(const TensorType& type, const NdSbp& layout, const Mesh& mes
   return static_cast<double>(BytesOf(type.dtype, elements));
 }
 
-bool IsSmallInteger(DType dtype) { return IsInteger(dtype) && DTypeBits(dtype) <= 8; }
-
 // Of quantised operands and results what is computed with, whatever their scales are.
 DType WorkType(const RuleInstance& instance) {
   if (!instance.operands.empty() && !instance.results.empty() && IsSmallInteger(instance.operands[0].dtype) &&

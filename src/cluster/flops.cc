@@ -9,11 +9,9 @@
 namespace sbp {
 namespace {
 
-// Types of one class run on like units: small integers on the integer matrix units; floats, and wide integers, bools
-// and all others on the floating-point ones.
-bool IsSmallInteger(DType dtype) { return IsInteger(dtype) && DTypeBits(dtype) <= 8; }
-
-// How far `stated` is from `wanted`: class, then width in powers of two, and of two equally far the wider (slower) one.
+// How far `stated` is from `wanted`: class (small integers run on the integer matrix units; floats, and wide integers,
+// bools and all others on the floating-point ones), then width in powers of two, and of two equally far the wider
+// (slower) one.
 int Distance(DType wanted, DType stated) {
   const auto log2_bits = [](DType dtype) {
     // Wide integers and the like have no float of their width to compare with; f32 is the common vector rate.

@@ -3,7 +3,8 @@
 // Ops are taken in the graph's order. A light op joins the group of the producer of an operand, the largest first,
 // where
 // * the group's kernel is light, or a contraction and the device takes epilogues;
-// * no path leads from the group through other ops back into it, groups taken as wholes;
+// * no path leads from the group through other ops back into it, groups taken as wholes; of ops before the group, from
+//   which only a group that begins there leads back, as far as a short look sees;
 // * its elements are those of the group, or an even part of them (broadcast, reduced, a slice), and its reductions keep
 //   the same rows, which are short enough for one block of a device;
 // * a step runs it as often, in the same phase.
@@ -13,7 +14,8 @@
 // one kernel with the element-wise ops of which they read. What takes no more bytes to make than to read is made anew
 // by light kernels that read it, and not written for them. Views run no kernel, and neither do moves (transposes,
 // broadcasts, slices) that only light ops or contractions read, or that follow a contraction: both address their
-// operands as they lie.
+// operands as they lie; but convolutions by strides alone, so that what repeats elements or mixes dimensions is
+// written.
 #pragma once
 
 #include <cstdint>
